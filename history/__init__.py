@@ -1,0 +1,1 @@
+"""Records of measurements by commit: model, codec, git order, stores."""

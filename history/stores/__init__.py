@@ -1,0 +1,23 @@
+"""Where runs are kept: one contract (``base.Store``), one module a kind of store."""
+
+from importlib import import_module
+
+from perfci.history.errors import StoreError
+from perfci.history.stores.base import Store
+
+__all__ = ["STORES", "Store", "open_store"]
+
+STORES = {"sqlite": "perfci.history.stores.sqlite"}
+"""URL scheme → the module that opens it; imported only when used, for its driver's sake."""
+
+
+def open_store(url: str) -> Store:
+    """Open (and where need be create) the store at a URL such as ``sqlite:///path/history.db``.
+
+    Raises StoreError where the scheme is unknown or the store cannot be opened.
+    """
+    scheme = url.partition(":")[0].partition("+")[0]
+    if scheme not in STORES:
+        raise StoreError(f"{url}: unknown kind of store; known: {', '.join(sorted(STORES))}")
+    store: Store = import_module(STORES[scheme]).open_store(url)
+    return store

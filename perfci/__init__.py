@@ -1,0 +1,3 @@
+"""Continuous integration for GPU kernel performance."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""How a latency is read: one module a timer."""
