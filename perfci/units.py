@@ -1,0 +1,113 @@
+"""The only formatter of numbers: every figure that a person reads is written here.
+
+Three significant digits, ordinary rounding, a space before the unit, a true minus sign. What is
+not there is shown as ``–``, what is not a number as ``nan``: never as zero.
+"""
+
+import math
+from datetime import UTC, datetime
+
+ABSENT = "–"
+MINUS = "−"
+
+_LATENCIES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
+_SIZES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
+
+
+def format_latency(latency_ns: float | None) -> str:
+    """Write nanoseconds in the unit that reads best: ``12.3 µs``, ``1.23 ms``."""
+    return _scale(latency_ns, _LATENCIES)
+
+
+def format_bytes(size_bytes: float | None) -> str:
+    """Write a number of bytes in binary units: ``512 B``, ``1.50 GiB``."""
+    if size_bytes is not None and float(size_bytes).is_integer() and abs(size_bytes) < 1024:
+        return f"{int(size_bytes)} B"
+    return _scale(size_bytes, _SIZES)
+
+
+def format_change(ratio: float | None) -> str:
+    """Write contender over baseline as a change: 1.032 is ``+3.2 %``, 0.989 is ``−1.1 %``."""
+    return ABSENT if ratio is None else f"{_percent(ratio)} %"
+
+
+def format_interval(interval: tuple[float, float] | None) -> str:
+    """Write an interval of ratios as changes: ``[+1.0, +5.4] %``."""
+    if interval is None:
+        return ABSENT
+    low, high = interval
+    return f"[{_percent(low)}, {_percent(high)}] %"
+
+
+def format_duration(duration_s: float | None) -> str:
+    """Write seconds as people say them: ``3.2 s``, ``42 s``, ``1 m 12 s``, ``2 h 5 m``."""
+    if duration_s is None:
+        return ABSENT
+    if not math.isfinite(duration_s):
+        return str(duration_s)
+    if duration_s < 9.95:
+        return f"{duration_s:.1f} s"
+    whole_s = round(duration_s)
+    if whole_s < 60:
+        return f"{whole_s} s"
+    if whole_s < 3600:
+        return f"{whole_s // 60} m {whole_s % 60} s"
+    whole_m = round(duration_s / 60)
+    return f"{whole_m // 60} h {whole_m % 60} m"
+
+
+def format_date(moment: datetime) -> str:
+    """Write a moment to the minute, in UTC: ``2026-03-01 14:05Z``.
+
+    Raises ValueError for a moment without a time zone: it could mean any hour.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no time zone")
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%MZ}"
+
+
+def shorten_sha(sha: str) -> str:
+    """Cut a commit's SHA to its first ten characters."""
+    return sha[:10]
+
+
+def format_error(error: float | None) -> str:
+    """Write an error against the reference, two digits: ``9.3e-05``; exactly none is ``0``."""
+    if error is None:
+        return ABSENT
+    return "0" if error == 0 else f"{error:.1e}"
+
+
+def format_count(count: int) -> str:
+    """Write a number of things, in groups of three digits: ``12,345``."""
+    return f"{count:,}"
+
+
+def _scale(amount: float | None, units: tuple[tuple[float, str], ...]) -> str:
+    if amount is None:
+        return ABSENT
+    if not math.isfinite(amount):
+        return str(amount)
+    for factor, unit in units:
+        text = _three_digits(amount / factor)
+        if float(text) < 1000:
+            return f"{text} {unit}"
+    return f"{amount / units[-1][0]:,.0f} {units[-1][1]}"
+
+
+def _three_digits(amount: float) -> str:
+    if amount < 0.9995:
+        return f"{amount:.3g}"
+    for decimals in (2, 1):
+        text = f"{amount:.{decimals}f}"
+        if len(text) <= 4:
+            return text
+    return f"{amount:.0f}"
+
+
+def _percent(ratio: float) -> str:
+    percent = (ratio - 1.0) * 100.0
+    text = f"{abs(percent):.1f}" if abs(percent) < 99.95 else f"{abs(percent):,.0f}"
+    if text == "0.0":
+        return text
+    return f"{MINUS if percent < 0 else '+'}{text}"

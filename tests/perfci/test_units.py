@@ -1,0 +1,140 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfci import units
+
+
+@pytest.mark.parametrize(
+    ("latency_ns", "text"),
+    [
+        (0.0, "0 ns"),
+        (0.0042, "0.0042 ns"),
+        (0.9996, "1.00 ns"),
+        (7.0, "7.00 ns"),
+        (9.996, "10.0 ns"),
+        (12_345.0, "12.3 µs"),
+        (999.4, "999 ns"),
+        (999.5, "1.00 µs"),
+        (999_499.0, "999 µs"),
+        (999_500.0, "1.00 ms"),
+        (1_234_567.0, "1.23 ms"),
+        (1_235_001.0, "1.24 ms"),
+        (61e9, "61.0 s"),
+        (1_234_567e9, "1,234,567 s"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (None, "–"),
+    ],
+)
+def test_latency(latency_ns: float | None, text: str) -> None:
+    assert units.format_latency(latency_ns) == text
+
+
+@given(st.floats(min_value=1.0, max_value=9.9e11))
+def test_latency_is_within_half_a_digit_of_three(latency_ns: float) -> None:
+    number, unit = units.format_latency(latency_ns).split(" ")
+    factor = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    assert float(number) * factor == pytest.approx(latency_ns, rel=0.00501)
+    assert len(number.replace(".", "")) == 3
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (512, "512 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (1536 * 2**20, "1.50 GiB"),
+        (139 * 2**30, "139 GiB"),
+        (2**60, "1,048,576 TiB"),
+        (None, "–"),
+    ],
+)
+def test_bytes(size_bytes: int | None, text: str) -> None:
+    assert units.format_bytes(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.0, "0.0 %"),
+        (1.0004, "0.0 %"),
+        (0.9996, "0.0 %"),
+        (1.032, "+3.2 %"),
+        (0.989, "−1.1 %"),
+        (1.9994, "+99.9 %"),
+        (1.9996, "+100 %"),
+        (4.78, "+378 %"),
+        (100.0, "+9,900 %"),
+        (None, "–"),
+    ],
+)
+def test_change(ratio: float | None, text: str) -> None:
+    assert units.format_change(ratio) == text
+
+
+def test_interval() -> None:
+    assert units.format_interval((1.01, 1.054)) == "[+1.0, +5.4] %"
+    assert units.format_interval((0.5, 1.0)) == "[−50.0, 0.0] %"
+    assert units.format_interval(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"),
+    [
+        (0.0, "0.0 s"),
+        (3.24, "3.2 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 m 0 s"),
+        (72.0, "1 m 12 s"),
+        (3599.6, "1 h 0 m"),
+        (7500.0, "2 h 5 m"),
+        (86_400.0 * 2, "48 h 0 m"),
+        (float("nan"), "nan"),
+        (None, "–"),
+    ],
+)
+def test_duration(duration_s: float | None, text: str) -> None:
+    assert units.format_duration(duration_s) == text
+
+
+def test_date_is_in_utc_and_never_rounded_up() -> None:
+    assert units.format_date(datetime(2026, 3, 1, 14, 5, 59, tzinfo=UTC)) == "2026-03-01 14:05Z"
+    eastern = timezone(timedelta(hours=-5))
+    assert units.format_date(datetime(2026, 3, 1, 23, 0, tzinfo=eastern)) == "2026-03-02 04:00Z"
+
+
+def test_date_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="2026-03-01T14:05:00 has no time zone"):
+        units.format_date(datetime(2026, 3, 1, 14, 5))  # noqa: DTZ001 -- the very case
+
+
+def test_sha() -> None:
+    assert units.shorten_sha("0123456789abcdef0123456789abcdef01234567") == "0123456789"
+    assert units.shorten_sha("abc") == "abc"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (0.0, "0"),
+        (9.31e-5, "9.3e-05"),
+        (12.0, "1.2e+01"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (None, "–"),
+    ],
+)
+def test_error(error: float | None, text: str) -> None:
+    assert units.format_error(error) == text
+
+
+def test_count() -> None:
+    assert units.format_count(7) == "7"
+    assert units.format_count(12_345) == "12,345"
