@@ -1,7 +1,7 @@
 """What every store can do; each store is a module beside this one."""
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from perfci.history.model import Cell, Run, RunSummary
 
@@ -46,6 +46,6 @@ class Store(Protocol):
         """Give back what the store holds open."""
         ...
 
-    def __enter__(self) -> "Store": ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
