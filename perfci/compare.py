@@ -1,0 +1,274 @@
+"""Two commits, cell by cell: which cells got slower, which cannot be said, which are not there.
+
+Only like is compared with like: the key holds testbed, device model, kernel, case, variant and the
+contract with its version, and the workload (reference and case) must be the same.
+
+*Pooling.* Each run of a side is summarised by the mean of the logarithms of its passes'
+interquartile means; runs weigh the same. Of a cell that ended differently in several runs, a
+contender is given its worst end and a baseline its best, so that a second try hides no failure.
+
+*Scale.* The passes of one run cannot see what differs from run to run. Until a study of a testbed
+against itself says better, that spread is assumed, not measured: :data:`ASSUMED_RUN_SPREAD`. An
+interval is never narrower than the assumption allows, and wider where several runs of a side
+disagree by more.
+
+*Verdict.* Regression and improvement need both: significance among all the cells compared, after
+Benjamini and Hochberg, and an interval wholly beyond the threshold. Thresholds are symmetric in
+the logarithm: beyond +5 % is above a ratio of 1.05 or below 1/1.05.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perfci import stats
+from perfci.history.model import Cell, Comparison, RunSummary, SeriesKey, Status, Verdict
+
+ASSUMED_RUN_SPREAD = {"cuda_cold": 0.01, "cuda_hot": 0.01}
+"""Assumed relative standard deviation from run to run, by timer: as large as what was measured
+from process to process behind a stream blocker (0.9 % of 10 µs)."""
+
+ASSUMED_RUN_SPREAD_ELSEWHERE = 0.02
+"""The same for every other timer, which sees the host: twice that."""
+
+_BEST_FIRST = (
+    Status.PASSED,
+    Status.SKIPPED,
+    Status.MISSING,
+    Status.BUILD_FAILED,
+    Status.TIMEOUT,
+    Status.INVALID_TIMING,
+    Status.RUNTIME_ERROR,
+    Status.NONDETERMINISTIC,
+    Status.WRONG_VALUES,
+    Status.WRONG_DTYPE,
+    Status.WRONG_SHAPE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """All runs of one commit that are to be compared, with their cells.
+
+    Raises ValueError where the runs are of several commits (a dirty tree is another commit than
+    the one it started from) or a cell belongs to none of the runs.
+    """
+
+    runs: Sequence[RunSummary]
+    cells: Sequence[Cell]
+
+    def __post_init__(self) -> None:
+        commits = {(run.commit.sha, run.commit.dirty) for run in self.runs}
+        if len(commits) > 1:
+            raise ValueError(f"a side is one commit, not {len(commits)}")
+        strangers = {cell.run_id for cell in self.cells} - {run.run_id for run in self.runs}
+        if strangers:
+            raise ValueError(f"cells of runs that are not of this side: {sorted(strangers)}")
+
+    def cells_by_key(self) -> dict[SeriesKey, list[Cell]]:
+        """The cells of each series, one a run."""
+        environments = {run.run_id: run.environment for run in self.runs}
+        cells: dict[SeriesKey, list[Cell]] = {}
+        for cell in self.cells:
+            environment = environments[cell.run_id]
+            key = SeriesKey(
+                testbed=environment.testbed,
+                device_model=environment.device.model,
+                kernel=cell.kernel,
+                case=cell.case,
+                variant=cell.variant,
+                contract="" if cell.contract is None else cell.contract.label,
+            )
+            cells.setdefault(key, []).append(cell)
+        return cells
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One cell on both sides; a side that has nothing of it is empty."""
+
+    key: SeriesKey
+    baseline: Sequence[Cell]
+    contender: Sequence[Cell]
+
+
+def compare(
+    baseline: Side, contender: Side, *, threshold: float = 0.05, alpha: float = 0.05
+) -> list[Comparison]:
+    """Compare every cell that either side has, in the order of the keys.
+
+    ``threshold`` is the relative change that matters, ``alpha`` the rate of false discoveries and
+    one minus the level of the intervals. Cells that were skipped on purpose, and cells that are
+    only checked and passed, are left out. Raises ValueError for a threshold or alpha that means
+    nothing.
+    """
+    if not (0.0 < threshold < math.inf and 0.0 < alpha < 1.0):
+        raise ValueError(f"threshold {threshold} or alpha {alpha} is out of range")
+    before, after = baseline.cells_by_key(), contender.cells_by_key()
+    comparisons: list[Comparison] = []
+    timed: list[_Pair] = []
+    for key in sorted(before.keys() | after.keys()):
+        pair = _Pair(key, before.get(key, ()), after.get(key, ()))
+        if _needs_no_mention(pair):
+            continue
+        obstacle = _find_obstacle(pair, before.keys(), after.keys())
+        if obstacle is None:
+            timed.append(pair)
+        else:
+            comparisons.append(_compare_untimed(pair, *obstacle))
+    comparisons += _compare_timed(timed, threshold, alpha)
+    return sorted(comparisons, key=lambda each: each.key)
+
+
+def _needs_no_mention(pair: _Pair) -> bool:
+    if all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender)):
+        return True
+    checked_only = bool(pair.contender) and pair.contender[0].contract is None
+    return checked_only and _worst(pair.contender).status is Status.PASSED
+
+
+def _find_obstacle(
+    pair: _Pair, baseline_keys: Iterable[SeriesKey], contender_keys: Iterable[SeriesKey]
+) -> tuple[Verdict, str] | None:
+    """Say why the latencies of a pair cannot be compared; None where they can."""
+    if not pair.contender:
+        return Verdict.MISSING, f"no contender{_look_elsewhere(pair.key, contender_keys)}"
+    worst = _worst(pair.contender)
+    if worst.status is not Status.PASSED:
+        return _blame(worst, pair.baseline)
+    if not pair.baseline:
+        return Verdict.MISSING, f"no baseline{_look_elsewhere(pair.key, baseline_keys)}"
+    best = min(pair.baseline, key=_rank)
+    if best.status is not Status.PASSED:
+        return Verdict.MISSING, f"no baseline: {_describe(best)}"
+    if len({cell.workload_digest for cell in _passed(pair)}) > 1:
+        return Verdict.INCOMPARABLE, "the reference or the case changed"
+    return _find_unusable_passes(pair)
+
+
+def _blame(worst: Cell, baseline: Sequence[Cell]) -> tuple[Verdict, str]:
+    if not worst.status.is_incorrect:
+        return Verdict.MISSING, _describe(worst)
+    if baseline and min(baseline, key=_rank).status.is_incorrect:
+        return Verdict.KNOWN_INCORRECT, f"{_describe(worst)} (so was the baseline)"
+    return Verdict.INCORRECT, _describe(worst)
+
+
+def _find_unusable_passes(pair: _Pair) -> tuple[Verdict, str] | None:
+    for name, cells in (("baseline", pair.baseline), ("contender", pair.contender)):
+        means_ns = [each for run in _read_runs(cells) for each in run]
+        if not all(0.0 < each < math.inf for each in means_ns):
+            return Verdict.MISSING, f"the {name} has a latency that is not a positive number"
+        if len(means_ns) < 2:
+            return Verdict.INCONCLUSIVE, f"needs at least 2 passes, the {name} has {len(means_ns)}"
+    return None
+
+
+def _look_elsewhere(key: SeriesKey, keys: Iterable[SeriesKey]) -> str:
+    """Name the nearest thing that the other side has, since only the key keeps them apart."""
+    cell = (key.kernel, key.case, key.variant)
+    near = sorted(each for each in keys if (each.kernel, each.case, each.variant) == cell)
+    timer = key.contract.partition("/")[0]
+    for each in near:
+        if each.contract == key.contract:
+            return f": measured on {each.testbed} ({each.device_model}) there"
+    for each in near:
+        if each.contract.partition("/")[0] == timer:
+            return f": timed by {each.contract} there, which is not compared with {key.contract}"
+    return ""
+
+
+def _compare_untimed(pair: _Pair, verdict: Verdict, reason: str) -> Comparison:
+    return Comparison(
+        key=pair.key,
+        verdict=verdict,
+        reason=reason,
+        baseline_ns=_typical_ns(pair.baseline),
+        contender_ns=_typical_ns(pair.contender),
+    )
+
+
+def _compare_timed(pairs: Sequence[_Pair], threshold: float, alpha: float) -> list[Comparison]:
+    changes = [
+        stats.subtract(
+            _estimate(pair.contender, pair.key.contract),
+            _estimate(pair.baseline, pair.key.contract),
+        )
+        for pair in pairs
+    ]
+    adjusted = stats.adjust([stats.p_value(change) for change in changes])
+    comparisons = []
+    for pair, change, p_value in zip(pairs, changes, adjusted, strict=True):
+        half = stats.half_width(change, alpha)
+        low, high = change.mean - half, change.mean + half
+        beyond = math.log1p(threshold)
+        verdict, reason = _decide(low, high, beyond, significant=p_value <= alpha)
+        alone = stats.half_width(change, alpha / len(pairs))
+        comparisons.append(
+            Comparison(
+                key=pair.key,
+                verdict=verdict,
+                reason=reason,
+                baseline_ns=_typical_ns(pair.baseline),
+                contender_ns=_typical_ns(pair.contender),
+                ratio=_to_ratio(change.mean),
+                interval=(_to_ratio(low), _to_ratio(high)),
+                smallest_visible_change=_to_ratio(max(beyond + half, alone)) - 1.0,
+            )
+        )
+    return comparisons
+
+
+def _decide(low: float, high: float, beyond: float, *, significant: bool) -> tuple[Verdict, str]:
+    if -beyond <= low and high <= beyond:
+        return Verdict.UNCHANGED, ""
+    if -beyond <= high and low <= beyond:
+        return Verdict.INCONCLUSIVE, "the interval reaches across the threshold"
+    if not significant:
+        return Verdict.INCONCLUSIVE, "not significant among so many cells"
+    return (Verdict.REGRESSION if low > beyond else Verdict.IMPROVEMENT), ""
+
+
+def _estimate(cells: Sequence[Cell], contract: str) -> stats.Estimate:
+    timer = contract.partition("/")[0]
+    runs = [[math.log(mean_ns) for mean_ns in run] for run in _read_runs(cells)]
+    spread = ASSUMED_RUN_SPREAD.get(timer, ASSUMED_RUN_SPREAD_ELSEWHERE)
+    return stats.pool(runs, run_spread=spread)
+
+
+def _typical_ns(cells: Sequence[Cell]) -> float | None:
+    """The geometric mean over runs of the geometric mean over passes; None without any."""
+    runs = _read_runs(cells)
+    if not all(0.0 < mean_ns < math.inf for run in runs for mean_ns in run) or not runs:
+        return None
+    return math.exp(
+        math.fsum(math.fsum(math.log(each) for each in run) / len(run) for run in runs) / len(runs)
+    )
+
+
+def _to_ratio(logarithm: float) -> float:
+    """Two passes that disagree wildly allow any ratio: infinity, not an overflow."""
+    return math.exp(logarithm) if logarithm < 700.0 else math.inf
+
+
+def _read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:
+    latencies = [cell.latency for cell in cells if cell.status is Status.PASSED]
+    return [each.pass_means_ns for each in latencies if each is not None and each.pass_means_ns]
+
+
+def _passed(pair: _Pair) -> list[Cell]:
+    return [cell for cell in (*pair.baseline, *pair.contender) if cell.status is Status.PASSED]
+
+
+def _worst(cells: Sequence[Cell]) -> Cell:
+    return max(cells, key=_rank)
+
+
+def _rank(cell: Cell) -> int:
+    return _BEST_FIRST.index(cell.status)
+
+
+def _describe(cell: Cell) -> str:
+    words = cell.status.value.replace("_", " ")
+    first_line = next(iter(cell.message.strip().splitlines()), "")
+    return f"{words}: {first_line}" if first_line else words

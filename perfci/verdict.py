@@ -1,0 +1,50 @@
+"""What verdicts amount to: which is worst, and what a script is told of them."""
+
+from collections.abc import Iterable, Sequence
+
+from perfci.errors import ExitCode
+from perfci.history.model import Comparison, Verdict
+
+WORST_FIRST = (
+    Verdict.INCORRECT,
+    Verdict.REGRESSION,
+    Verdict.MISSING,
+    Verdict.INCOMPARABLE,
+    Verdict.KNOWN_INCORRECT,
+    Verdict.INCONCLUSIVE,
+    Verdict.IMPROVEMENT,
+    Verdict.UNCHANGED,
+)
+
+_EXIT_CODES = {
+    Verdict.INCORRECT: ExitCode.REGRESSION_OR_INCORRECT,
+    Verdict.REGRESSION: ExitCode.REGRESSION_OR_INCORRECT,
+    Verdict.MISSING: ExitCode.MISSING_CELLS,
+    Verdict.INCOMPARABLE: ExitCode.INCOMPARABLE,
+}
+
+
+def sort_worst_first(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Order by verdict, then the largest slow-down first, then by key."""
+    return sorted(
+        comparisons,
+        key=lambda each: (WORST_FIRST.index(each.verdict), -(each.ratio or 0.0), each.key),
+    )
+
+
+def exit_code(comparisons: Sequence[Comparison], *, fail_on_inconclusive: bool = False) -> ExitCode:
+    """Return the exit code of the worst comparison.
+
+    A comparison of nothing is no success: without any, cells are missing.
+    """
+    if not comparisons:
+        return ExitCode.MISSING_CELLS
+    codes = dict(_EXIT_CODES)
+    if fail_on_inconclusive:
+        codes[Verdict.INCONCLUSIVE] = ExitCode.INCONCLUSIVE
+    worst = min(
+        (each.verdict for each in comparisons if each.verdict in codes),
+        key=WORST_FIRST.index,
+        default=None,
+    )
+    return ExitCode.FINE if worst is None else codes[worst]

@@ -1,0 +1,76 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from perfci import stats
+
+_READINGS = st.lists(st.floats(-5.0, 5.0), min_size=2, max_size=8)
+
+
+def test_one_run_adds_the_assumed_spread_to_what_its_passes_show() -> None:
+    run = [1.0, 1.1, 1.3]
+    estimate = stats.pool([run], run_spread=0.02)
+    assert estimate.mean == pytest.approx(np.mean(run))
+    assert estimate.variance == pytest.approx(np.var(run, ddof=1) / 3 + 0.02**2)
+
+
+def test_identical_passes_are_no_certainty() -> None:
+    estimate = stats.pool([[1.0, 1.0, 1.0]], run_spread=0.02)
+    assert estimate.variance == pytest.approx(0.02**2)
+    assert estimate.degrees == pytest.approx(stats.ASSUMED_DEGREES)
+
+
+def test_runs_that_agree_share_the_assumed_spread() -> None:
+    estimate = stats.pool([[1.0, 1.0], [1.0, 1.0]], run_spread=0.02)
+    assert estimate.variance == pytest.approx(0.02**2 / 2)
+
+
+def test_runs_that_disagree_are_clusters_not_more_passes() -> None:
+    runs = [[1.0, 1.001, 0.999], [1.2, 1.201, 1.199]]
+    estimate = stats.pool(runs, run_spread=0.02)
+    assert estimate.variance == pytest.approx(np.var([1.0, 1.2], ddof=1) / 2)
+    assert estimate.degrees == 1.0
+
+
+def test_every_run_weighs_the_same() -> None:
+    assert stats.pool([[1.0] * 9, [2.0]], run_spread=0.02).mean == pytest.approx(1.5)
+
+
+def test_difference_is_welchs() -> None:
+    left, right = [1.0, 1.2, 0.9, 1.4], [2.0, 2.1, 2.6]
+    change = stats.subtract(
+        stats.pool([right], run_spread=1e-9), stats.pool([left], run_spread=1e-9)
+    )
+    theirs = scipy_stats.ttest_ind(right, left, equal_var=False)
+    assert stats.p_value(change) == pytest.approx(theirs.pvalue)
+    low, high = theirs.confidence_interval(0.95)
+    assert change.mean - stats.half_width(change, 0.05) == pytest.approx(low)
+    assert change.mean + stats.half_width(change, 0.05) == pytest.approx(high)
+
+
+@given(_READINGS, _READINGS)
+def test_interval_excludes_zero_exactly_where_it_is_significant(
+    left: list[float], right: list[float]
+) -> None:
+    change = stats.subtract(
+        stats.pool([left], run_spread=0.02), stats.pool([right], run_spread=0.02)
+    )
+    half, p_value = stats.half_width(change, 0.05), stats.p_value(change)
+    if abs(abs(change.mean) - half) > 1e-9:
+        assert (abs(change.mean) > half) == (p_value < 0.05)
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=40))
+def test_adjusted_family_is_scipys(p_values: list[float]) -> None:
+    expected = list(scipy_stats.false_discovery_control(p_values)) if p_values else []
+    assert stats.adjust(p_values) == pytest.approx(expected)
+
+
+def test_a_lone_small_p_value_pays_for_its_family() -> None:
+    adjusted = stats.adjust([0.001] + [1.0] * 299)
+    assert adjusted[0] == pytest.approx(0.3)
+    assert math.fsum(adjusted[1:]) == 299.0
