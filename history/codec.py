@@ -1,0 +1,170 @@
+"""A run as a file: gzipped JSON with a version, the same bytes for the same run.
+
+The history of the format:
+
+1   ``{"format": "perfci-run", "version": 1, "run": {…}}``. The run is the records of
+    ``perfci.history.model``, each an object with every field by its name; times are ISO 8601 in
+    UTC, latencies nanoseconds with all their digits.
+
+A file that a newer perfci wrote is refused. Uncompressed JSON is read as well. Files come from
+other machines and are not trusted: whatever is in one, reading it ends in a run or a RunFileError.
+"""
+
+import gzip
+import json
+import os
+import uuid
+import zlib
+from pathlib import Path
+from typing import Any, NoReturn
+
+from perfci.history.errors import RunFileError
+from perfci.history.model import Run
+from perfci.history.plain import PlainError, checked, record
+from perfci.history.text import one_line
+
+FORMAT = "perfci-run"
+VERSION = 1
+LARGEST_RUN_BYTES = 128 * 2**20
+"""What a run may measure uncompressed; a run of 300 cells × 10 passes measures some 10 MB."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_COPY_AGAIN = "copy it again from where it was written"
+
+
+class _UnreadableError(Exception):
+    """What keeps a file from being read, without the file's name."""
+
+
+def encode(run: Run) -> bytes:
+    """The run as gzipped JSON; equal runs give equal bytes.
+
+    Raises RunFileError where the run holds what could not be read back, such as NaN.
+    """
+    try:
+        body = checked(run)
+    except PlainError as error:
+        raise RunFileError(f"run {one_line(run.run_id)} cannot be written: {error}") from None
+    document = {"format": FORMAT, "version": VERSION, "run": body}
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def decode(blob: bytes, *, origin: str) -> Run:
+    """The run that the bytes of a run file hold; ``origin`` names the file in errors.
+
+    Raises RunFileError where they hold none.
+    """
+    try:
+        return record(Run, _body(_parsed(_uncompressed(blob))))
+    except PlainError as error:
+        problem = f"{error}; the file was changed after perfci wrote it: {_COPY_AGAIN}"
+    except _UnreadableError as error:
+        problem = str(error)
+    raise RunFileError(f"{one_line(origin)}: {problem}")
+
+
+def read_run_file(path: Path) -> Run:
+    """The run in a file. Raises RunFileError where it cannot be read or holds no run."""
+    try:
+        with path.open("rb") as file:
+            blob = file.read(LARGEST_RUN_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise _file_error(path, "read", error) from None
+    return decode(blob, origin=str(path))
+
+
+def write_run_file(path: Path, run: Run) -> None:
+    """Write a run to a file, which is there whole or not at all. Raises RunFileError."""
+    blob = encode(run)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        try:
+            with temporary.open("xb") as file:
+                file.write(blob)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise _file_error(path, "written", error) from None
+
+
+def _file_error(path: Path, verb: str, error: OSError | ValueError) -> RunFileError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return RunFileError(f"{one_line(str(path))}: cannot be {verb}: {reason}")
+
+
+def _uncompressed(blob: bytes) -> bytes:
+    if not blob:
+        raise _UnreadableError(f"empty: {_COPY_AGAIN}")
+    if not blob.startswith(_GZIP_MAGIC):
+        _require_size(len(blob))
+        return blob
+    stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        text = stream.decompress(blob, LARGEST_RUN_BYTES + 1)
+    except zlib.error:
+        raise _UnreadableError(f"damaged (its gzip stream is broken): {_COPY_AGAIN}") from None
+    _require_size(len(text))
+    if not stream.eof:
+        raise _UnreadableError(f"truncated: {_COPY_AGAIN}")
+    if stream.unused_data:
+        raise _UnreadableError(f"damaged (bytes follow its end): {_COPY_AGAIN}")
+    return text
+
+
+def _require_size(size_bytes: int) -> None:
+    if size_bytes > LARGEST_RUN_BYTES:
+        limit_mib = LARGEST_RUN_BYTES // 2**20
+        raise _UnreadableError(f"larger than a run can be ({limit_mib} MiB): not read")
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        cut = "truncated" if error.pos >= len(error.doc.rstrip()) else "not JSON"
+        raise _UnreadableError(f"{cut} ({error.msg} at {place}): {_COPY_AGAIN}") from None
+    except UnicodeDecodeError:
+        raise _UnreadableError("not a run file (neither gzip nor JSON text)") from None
+    except RecursionError:
+        raise _UnreadableError("not a run file (JSON nested too deep)") from None
+    except ValueError:
+        raise _UnreadableError("not a run file (a number of thousands of digits)") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            shown = one_line(repr(key), limit=60)
+            raise _UnreadableError(f"not a run file (key {shown} twice in one object)")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _UnreadableError(f"not a run file ({name} is no JSON number)")
+
+
+def _body(document: object) -> object:
+    """The run in a document of this version or of one that can be brought up to it."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _UnreadableError(f'not a run file (no "format": "{FORMAT}" in it)')
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _UnreadableError("not a run file (its version is no whole number above 0)")
+    if version > VERSION:
+        shown = version if version < 10**6 else "of a very large number"
+        raise _UnreadableError(
+            f"written by a newer perfci (format {shown}, this one reads up to {VERSION}): "
+            "upgrade perfci"
+        )
+    if unknown := sorted(set(document) - {"format", "version", "run"}):
+        raise PlainError("", f"unknown key {one_line(repr(unknown[0]), limit=60)}")
+    if "run" not in document:
+        raise PlainError("run", "missing")
+    return document["run"]
