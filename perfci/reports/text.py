@@ -1,0 +1,270 @@
+"""Runs, comparisons and kernels as lines for a terminal, at most 80 wide.
+
+Words of state carry a symbol and a colour, and say the same without either; ``click.echo`` strips
+the colours where they are not wanted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import click
+
+from perfci import units
+from perfci.history.model import Cell, Commit, Comparison, Metric, RunSummary, Status, Verdict
+from perfci.history.text import one_line
+from perfci.kernel import Kernel
+from perfci.reports.columns import WIDTH, Column, lay_out, shorten, wrap
+from perfci.verdict import WORST_FIRST, sort_worst_first
+
+_VERDICTS = {
+    Verdict.REGRESSION: ("▲", "slower", "red"),
+    Verdict.IMPROVEMENT: ("▼", "faster", "cyan"),
+    Verdict.UNCHANGED: ("=", "unchanged", "green"),
+    Verdict.INCONCLUSIVE: ("?", "inconclusive", "yellow"),
+    Verdict.MISSING: ("–", "missing", "magenta"),
+    Verdict.INCORRECT: ("✗", "incorrect", "red"),
+    Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
+    Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
+}
+_CELL_COLUMNS = (
+    Column("variant", shrinks=True),
+    Column("case", shrinks=True),
+    Column("latency", align="right"),
+    Column("spread", align="right"),
+    Column("error", align="right"),
+    Column("yardstick", align="right"),
+    Column("status"),
+)
+_COMPARISON_COLUMNS = (
+    Column("kernel/variant/case", shrinks=True),
+    Column("baseline", align="right"),
+    Column("change", align="right"),
+    Column("interval", align="right"),
+    Column("verdict"),
+)
+_RUN_COLUMNS = (
+    Column("run"),
+    Column("started"),
+    Column("commit"),
+    Column("testbed", shrinks=True),
+    Column("passed", align="right"),
+    Column("failed", align="right"),
+)
+_VARIANT_COLUMNS = (
+    Column("variant", shrinks=True),
+    Column("kind"),
+    Column("devices"),
+    Column("dtypes", shrinks=True),
+)
+
+
+def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
+    """Write a run: what it is, a table for each kernel and contract, failures, counts.
+
+    Latency is the median over all samples and spread the distance of the quartiles relative to
+    it; errors are the largest against the float64 judge, the kernel's and the yardstick's.
+    """
+    environment = run.environment
+    started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
+    lines = [
+        _head(f"run {run.run_id}", started, took),
+        _head(f"commit {_name_commit(run.commit)}", run.commit.subject),
+        _head(f"testbed {environment.testbed}", environment.device.model),
+    ]
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        contract = "checked, not timed" if cell.contract is None else cell.contract.label
+        groups.setdefault(_head(cell.kernel, contract), []).append(cell)
+    for heading, group in groups.items():
+        rows = [(*_write_figures(cell), _write_status(cell.status)) for cell in group]
+        colours = [_choose_colour(cell.status) for cell in group]
+        lines += ["", heading, *_paint(lay_out(_CELL_COLUMNS, rows), rows, colours)]
+    if not cells:
+        lines += ["", *lay_out(_CELL_COLUMNS, [])]
+    lines += [""]
+    lines += _list_reasons(
+        (f"{cell.kernel}/{cell.variant}/{cell.case}", _write_status(cell.status), cell.message)
+        for cell in cells
+        if cell.status.is_failure
+    )
+    return [*lines, _count_statuses(Counter(cell.status for cell in cells))]
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
+    """Write comparisons, the worst first, a table for each testbed and contract, and the reasons.
+
+    The baseline's latency is a mean over its passes and runs; change and interval are the
+    contender's against it.
+    """
+    ordered = sort_worst_first(comparisons)
+    groups: dict[str, list[Comparison]] = {}
+    for each in ordered:
+        key = each.key
+        heading = _head(key.testbed, key.device_model, key.contract or "checked, not timed")
+        groups.setdefault(heading, []).append(each)
+    lines: list[str] = []
+    for heading, group in groups.items():
+        rows = [_write_comparison(each) for each in group]
+        colours = [_VERDICTS[each.verdict][2] for each in group]
+        table = _paint(lay_out(_COMPARISON_COLUMNS, rows), rows, colours)
+        lines += [heading, *table, ""]
+    if not ordered:
+        lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
+    lines += _list_reasons(
+        (_name_cell(each), _write_verdict(each.verdict), _explain(each))
+        for each in ordered
+        if each.reason
+    )
+    return [*lines, _count_verdicts(Counter(each.verdict for each in ordered))]
+
+
+def run_list(runs: Sequence[RunSummary]) -> list[str]:
+    """Write runs, one a line, in the order given; ids are cut to what tells them apart."""
+    length = _find_telling_length([run.run_id for run in runs])
+    rows = []
+    for run in runs:
+        counts = Counter(dict(run.status_counts))
+        rows.append(
+            (
+                run.run_id[:length],
+                units.format_date(run.started_at),
+                _name_commit(run.commit),
+                run.environment.testbed,
+                units.format_count(counts[Status.PASSED]),
+                units.format_count(_count_failures(counts)),
+            )
+        )
+    return lay_out(_RUN_COLUMNS, rows)
+
+
+def kernel_list(kernels: Sequence[Kernel]) -> list[str]:
+    """Write kernels with their variants and how many cases each is judged by."""
+    if not kernels:
+        return lay_out(_VARIANT_COLUMNS, [])
+    lines: list[str] = []
+    for kernel in kernels:
+        timed = sum(case.timed for case in kernel.cases)
+        checked = len(kernel.cases) - timed
+        counts = f"{units.format_count(timed)} timed, {units.format_count(checked)} checked only"
+        rows = [
+            (
+                variant.name,
+                variant.kind,
+                ", ".join(variant.declaration.devices),
+                ", ".join(variant.declaration.dtypes),
+            )
+            for variant in kernel.variants
+        ]
+        lines += [_head(kernel.name, counts), *lay_out(_VARIANT_COLUMNS, rows), ""]
+    return lines[:-1]
+
+
+def _write_figures(cell: Cell) -> tuple[str, ...]:
+    latency = cell.latency
+    spread = None
+    if latency is not None and latency.median_ns > 0:
+        spread = 1.0 + (latency.upper_quartile_ns - latency.lower_quartile_ns) / latency.median_ns
+    return (
+        cell.variant,
+        cell.case,
+        units.format_latency(None if latency is None else latency.median_ns),
+        units.format_change(spread).removeprefix("+"),
+        _write_error(cell.metric("max_abs_error")),
+        _write_error(cell.metric("yardstick_max_abs_error")),
+    )
+
+
+def _write_error(metric: Metric | None) -> str:
+    return units.format_error(None if metric is None else metric.value)
+
+
+def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
+    return (
+        _name_cell(comparison),
+        units.format_latency(comparison.baseline_ns),
+        units.format_change(comparison.ratio),
+        units.format_interval(comparison.interval),
+        _write_verdict(comparison.verdict),
+    )
+
+
+def _explain(comparison: Comparison) -> str:
+    visible = comparison.smallest_visible_change
+    if comparison.verdict is not Verdict.INCONCLUSIVE or visible is None:
+        return comparison.reason
+    return f"{comparison.reason}; {units.format_change(1.0 + visible)} would have shown"
+
+
+def _list_reasons(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Write (name, state, message) as paragraphs; of a message only the first line."""
+    lines: list[str] = []
+    for name, state, message in reasons:
+        first_line = next(iter(message.strip().splitlines()), "no message")
+        lines += [_head(state, name), *wrap(first_line, indent=4)]
+    return [*lines, ""] if lines else []
+
+
+def _count_statuses(counts: Counter[Status]) -> str:
+    passed = units.format_count(counts[Status.PASSED])
+    failed = units.format_count(_count_failures(counts))
+    return f"{passed} passed, {failed} failed, {units.format_count(counts[Status.SKIPPED])} skipped"
+
+
+def _count_verdicts(counts: Counter[Verdict]) -> str:
+    said = [
+        f"{units.format_count(counts[each])} {_VERDICTS[each][1]}"
+        for each in WORST_FIRST
+        if counts[each]
+    ]
+    return ", ".join(said) or "nothing compared"
+
+
+def _count_failures(counts: Counter[Status]) -> int:
+    return sum(count for status, count in counts.items() if status.is_failure)
+
+
+def _write_status(status: Status) -> str:
+    symbol = {Status.PASSED: "✓", Status.SKIPPED: "·"}.get(status, "✗")
+    return f"{symbol} {status.value.replace('_', ' ')}"
+
+
+def _write_verdict(verdict: Verdict) -> str:
+    symbol, word, _ = _VERDICTS[verdict]
+    return f"{symbol} {word}"
+
+
+def _choose_colour(status: Status) -> str:
+    return {Status.PASSED: "green", Status.SKIPPED: "yellow"}.get(status, "red")
+
+
+def _paint(
+    table: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str]
+) -> list[str]:
+    """Colour the last word of each line below the heading."""
+    painted = [
+        line.removesuffix(row[-1]) + click.style(row[-1], fg=colour)
+        for line, row, colour in zip(table[1:], rows, colours, strict=True)
+    ]
+    return [table[0], *painted]
+
+
+def _name_cell(comparison: Comparison) -> str:
+    key = comparison.key
+    return f"{key.kernel}/{key.variant}/{key.case}"
+
+
+def _name_commit(commit: Commit) -> str:
+    return units.shorten_sha(commit.sha) + ("" if commit.dirty is None else "+dirty")
+
+
+def _find_telling_length(run_ids: Sequence[str]) -> int:
+    lengths = range(8, max(map(len, run_ids), default=8))
+    return next(
+        (each for each in lengths if len({run_id[:each] for run_id in run_ids}) == len(run_ids)),
+        max(map(len, run_ids), default=8),
+    )
+
+
+def _head(*parts: str) -> str:
+    """Write what a line or table is about: the parts that there are, on one line that fits."""
+    return shorten(one_line(" · ".join(part for part in parts if part), limit=2000), WIDTH)

@@ -1,0 +1,71 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfci.reports.columns import WIDTH, Column, lay_out, measure, shorten, wrap
+
+_COLUMNS = (Column("name", shrinks=True), Column("latency", align="right"), Column("status"))
+
+
+def test_columns_lean_to_their_side() -> None:
+    rows = [("rope", "12.3 µs", "✓ passed"), ("attention", "–", "✗ timeout")]
+    assert lay_out(_COLUMNS, rows) == [
+        "  name       latency  status",
+        "  rope       12.3 µs  ✓ passed",
+        "  attention        –  ✗ timeout",
+    ]
+
+
+def test_no_rows_say_so() -> None:
+    assert lay_out(_COLUMNS, []) == ["  (none)"]
+
+
+def test_a_long_name_loses_its_middle_and_nothing_moves() -> None:
+    name = "kernel_" + "x" * 90 + "_version_2"
+    lines = lay_out(_COLUMNS, [(name, "12.3 µs", "✓ passed"), ("rope", "1.00 s", "✓ passed")])
+    assert [measure(line) for line in lines] == [78, 80, 80]
+    assert lines[1].startswith("  kernel_xxx")
+    assert "…" in lines[1]
+    assert "_version_2  12.3 µs" in lines[1]
+
+
+def test_wide_and_joining_characters_are_counted_by_the_cells_they_take() -> None:
+    assert measure("核函数") == 6
+    assert measure("e\u0301\u200b") == 1
+    lines = lay_out(_COLUMNS, [("核函数", "1.00 s", "✓ passed"), ("e\u0301", "1.00 s", "✓ passed")])
+    assert lines[1] == "  核函数   1.00 s  ✓ passed"
+    assert lines[2] == "  e\u0301        1.00 s  ✓ passed"
+    assert measure(lines[1]) == measure(lines[2])
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    lines = lay_out(_COLUMNS, [("a\x1b[31mred\n\u202eb", "1.00 s", "✓ passed")])
+    assert lines[1] == "  a\ufffd[31mred \ufffdb   1.00 s  ✓ passed"
+
+
+def test_shorten() -> None:
+    assert shorten("abcdefghij", 10) == "abcdefghij"
+    assert shorten("abcdefghijk", 10) == "abcde…hijk"
+    assert shorten("核核核核", 6) == "核…核"
+
+
+def test_wrap_breaks_at_blanks_and_within_long_words() -> None:
+    assert wrap("one two three", indent=2, width=9) == ["  one two", "  three"]
+    assert wrap("a " + "b" * 12, indent=1, width=6) == [" a", " bbbbb", " bbbbb", " bb"]
+    assert wrap("", indent=2) == []
+
+
+@given(st.text(), st.integers(1, 30))
+def test_shorten_never_exceeds_its_width(text: str, width: int) -> None:
+    assert measure(shorten(text, width)) <= width
+
+
+@given(st.text(max_size=300))
+def test_wrap_never_exceeds_the_screen(text: str) -> None:
+    assert all(measure(line) <= WIDTH for line in wrap(text, indent=4))
+
+
+@given(st.lists(st.tuples(st.text(), st.just("12.3 µs"), st.just("✓ passed")), min_size=1))
+def test_untrusted_names_never_misalign(rows: list[tuple[str, str, str]]) -> None:
+    first, *others = (measure(line) for line in lay_out(_COLUMNS, rows)[1:])
+    assert first <= WIDTH
+    assert all(other == first for other in others)

@@ -1,0 +1,261 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from perfci.history.model import (
+    Cell,
+    Commit,
+    Comparison,
+    Contract,
+    Device,
+    Direction,
+    Environment,
+    LatencySummary,
+    Metric,
+    RunSummary,
+    SeriesKey,
+    Status,
+    Verdict,
+)
+from perfci.kernel import discover
+from perfci.reports.columns import WIDTH, measure
+from perfci.reports.text import comparison_table, kernel_list, run_list, run_table
+
+_MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
+_CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
+_RUN = RunSummary(
+    run_id="20260301T140500-4f1c",
+    commit=Commit(
+        sha="0123456789abcdef0123456789abcdef01234567",
+        committed_at=_MOMENT,
+        subject="Unroll the inner loop",
+    ),
+    environment=Environment(
+        testbed="bench",
+        device=Device(kind="cpu", model="Some CPU"),
+        torch="2.13.0",
+        python="3.11",
+        os="Linux",
+        host="host",
+    ),
+    started_at=_MOMENT,
+    duration_s=72.0,
+    trigger="local",
+    attempt=1,
+    perfci_version="0",
+    status_counts=(
+        (Status.PASSED, 1200),
+        (Status.WRONG_VALUES, 2),
+        (Status.TIMEOUT, 1),
+        (Status.SKIPPED, 4),
+    ),
+)
+_PASSED = Cell(
+    run_id=_RUN.run_id,
+    kernel="rope",
+    case="headline",
+    variant="tiled",
+    contract=_CPU,
+    status=Status.PASSED,
+    latency=LatencySummary(
+        median_ns=12_345.0,
+        lower_quartile_ns=12_300.0,
+        upper_quartile_ns=12_600.0,
+        minimum_ns=12_000.0,
+        sample_count=100,
+        pass_means_ns=(12_345.0, 12_400.0),
+    ),
+    metrics=(
+        Metric(name="max_abs_error", value=9.31e-5, unit="", direction=Direction.LOWER),
+        Metric(name="yardstick_max_abs_error", value=1.1e-4, unit="", direction=Direction.LOWER),
+    ),
+)
+
+
+def _failed(variant: str, status: Status, message: str) -> Cell:
+    return replace(
+        _PASSED, variant=variant, status=status, message=message, latency=None, metrics=()
+    )
+
+
+def _render(lines: list[str]) -> str:
+    assert all(measure(click.unstyle(line)) <= WIDTH for line in lines)
+    return click.unstyle("\n".join(lines))
+
+
+def test_run_table() -> None:
+    cells = [
+        _PASSED,
+        _failed("naive", Status.WRONG_VALUES, "error 3.1 above the bound 4.4e-04\nat [0, 1]"),
+        _failed("gpu_only", Status.SKIPPED, "declared for cuda only"),
+        replace(_PASSED, case="one_token", contract=None, latency=None),
+        replace(_PASSED, kernel="attention"),
+    ]
+    assert _render(run_table(_RUN, cells)) == (
+        """\
+run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
+commit 0123456789 · Unroll the inner loop
+testbed bench · Some CPU
+
+rope · cpu/1
+  variant   case      latency  spread    error  yardstick  status
+  tiled     headline  12.3 µs   2.4 %  9.3e-05    1.1e-04  ✓ passed
+  naive     headline        –       –        –          –  ✗ wrong values
+  gpu_only  headline        –       –        –          –  · skipped
+
+rope · checked, not timed
+  variant  case       latency  spread    error  yardstick  status
+  tiled    one_token        –       –  9.3e-05    1.1e-04  ✓ passed
+
+attention · cpu/1
+  variant  case      latency  spread    error  yardstick  status
+  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04  ✓ passed
+
+✗ wrong values · rope/naive/headline
+    error 3.1 above the bound 4.4e-04
+
+3 passed, 1 failed, 1 skipped"""
+    )
+
+
+def test_run_without_cells_says_so() -> None:
+    run = replace(_RUN, commit=replace(_RUN.commit, dirty="d1"))
+    assert _render(run_table(run, [])) == (
+        """\
+run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
+commit 0123456789+dirty · Unroll the inner loop
+testbed bench · Some CPU
+
+  (none)
+
+0 passed, 0 failed, 0 skipped"""
+    )
+
+
+def test_a_long_message_is_wrapped_and_what_git_says_is_made_safe() -> None:
+    subject = "\x1b[2Jgone " + "x" * 100
+    run = replace(_RUN, commit=replace(_RUN.commit, subject=subject))
+    cell = _failed("naive", Status.BUILD_FAILED, "naive.cpp:3: \x07no such header " * 6)
+    text = _render(run_table(run, [cell]))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert " ".join(text.split()).count("no such header") == 6
+
+
+def test_only_the_status_word_is_coloured() -> None:
+    line = run_table(_RUN, [_PASSED])[6]
+    assert line.endswith("1.1e-04  " + click.style("✓ passed", fg="green"))
+    assert line.count("\x1b") == 2
+
+
+_KEY = SeriesKey(
+    testbed="bench", device_model="Some CPU", kernel="rope", case="headline", variant="tiled",
+    contract="cpu/1",
+)  # fmt: skip
+
+
+def _comparison(
+    verdict: Verdict, variant: str, ratio: float | None, reason: str = ""
+) -> Comparison:
+    return Comparison(
+        key=replace(_KEY, variant=variant),
+        verdict=verdict,
+        reason=reason,
+        baseline_ns=12_345.0,
+        contender_ns=None if ratio is None else 12_345.0 * ratio,
+        ratio=ratio,
+        interval=None if ratio is None else (ratio * 0.98, ratio * 1.02),
+        smallest_visible_change=None if ratio is None else 0.114,
+    )
+
+
+def test_comparison_table_is_worst_first() -> None:
+    comparisons = [
+        _comparison(Verdict.UNCHANGED, "same", 1.001),
+        _comparison(Verdict.IMPROVEMENT, "quick", 0.5),
+        _comparison(
+            Verdict.INCONCLUSIVE, "noisy", 1.04, "the interval reaches across the threshold"
+        ),
+        _comparison(Verdict.MISSING, "gone", None, "no contender"),
+        _comparison(Verdict.REGRESSION, "slow", 2.0),
+        _comparison(Verdict.INCORRECT, "wrong", None, "wrong values: off by 3"),
+    ]
+    assert _render(comparison_table(comparisons)) == (
+        """\
+bench · Some CPU · cpu/1
+  kernel/variant/case  baseline   change          interval  verdict
+  rope/wrong/headline   12.3 µs        –                 –  ✗ incorrect
+  rope/slow/headline    12.3 µs   +100 %   [+96.0, +104] %  ▲ slower
+  rope/gone/headline    12.3 µs        –                 –  – missing
+  rope/noisy/headline   12.3 µs   +4.0 %    [+1.9, +6.1] %  ? inconclusive
+  rope/quick/headline   12.3 µs  −50.0 %  [−51.0, −49.0] %  ▼ faster
+  rope/same/headline    12.3 µs   +0.1 %    [−1.9, +2.1] %  = unchanged
+
+✗ incorrect · rope/wrong/headline
+    wrong values: off by 3
+– missing · rope/gone/headline
+    no contender
+? inconclusive · rope/noisy/headline
+    the interval reaches across the threshold; +11.4 % would have shown
+
+1 incorrect, 1 slower, 1 missing, 1 inconclusive, 1 faster, 1 unchanged"""
+    )
+
+
+def test_every_testbed_and_contract_has_its_table() -> None:
+    here = _comparison(Verdict.UNCHANGED, "same", 1.0)
+    there = replace(here, key=replace(here.key, testbed="other", contract="cuda_cold/1"))
+    text = _render(comparison_table([here, there]))
+    assert "bench · Some CPU · cpu/1\n" in text
+    assert "other · Some CPU · cuda_cold/1\n" in text
+    assert text.endswith("\n\n2 unchanged")
+
+
+def test_comparison_of_nothing_says_so() -> None:
+    assert _render(comparison_table([])) == "  (none)\n\nnothing compared"
+
+
+def test_run_list() -> None:
+    dirty = replace(
+        _RUN, run_id="20260301T150000-9a2b", commit=replace(_RUN.commit, dirty="d1"),
+        status_counts=(),
+    )  # fmt: skip
+    assert _render(run_list([_RUN, dirty])) == (
+        """\
+  run          started            commit            testbed  passed  failed
+  20260301T14  2026-03-01 14:05Z  0123456789        bench     1,200       3
+  20260301T15  2026-03-01 14:05Z  0123456789+dirty  bench         0       0"""
+    )
+
+
+def test_run_list_without_runs_says_so() -> None:
+    assert run_list([]) == ["  (none)"]
+
+
+def test_kernel_list(tmp_path: Path) -> None:
+    folder = tmp_path / "rope"
+    folder.mkdir()
+    (folder / "reference.py").write_text(
+        "def make_inputs(*, dtype, device, generator): ...\n"
+        "def reference(x): ...\n"
+        "def bytes_moved(*, dtype): ...\n"
+        "def flops(*, dtype): ...\n"
+    )
+    (folder / "cases.toml").write_text(
+        '[[bench]]\nname = "headline"\n[[check]]\nname = "odd"\n[[check]]\nname = "one"\n'
+    )
+    (folder / "naive.cpp").write_text("// nothing\n")
+    (folder / "quick.py").write_text('# perfci: dtypes = ["float32", "float16"]\n')
+    assert _render(kernel_list(discover(tmp_path))) == (
+        """\
+rope · 1 timed, 2 checked only
+  variant  kind    devices    dtypes
+  naive    c       cpu        float32
+  quick    python  cpu, cuda  float32, float16"""
+    )
+
+
+def test_kernel_list_without_kernels_says_so() -> None:
+    assert kernel_list([]) == ["  (none)"]
