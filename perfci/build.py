@@ -1,0 +1,323 @@
+"""Builds: one folder a variant, named by the digest of all that its code depends on.
+
+A build compiles into a temporary folder and renames it into place, so that a killed or a
+concurrent build leaves either a whole folder or none. A source that does not compile is an
+outcome with the compiler's message; a compiler that is not there is an error.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfci.config import Config, inherited_environment
+from perfci.errors import BuildEnvironmentError
+from perfci.kernel import Variant
+from perfci.sources import digest_files, source_files
+from perfci.toolchain import (
+    INCLUDE,
+    Compiler,
+    compile_command,
+    cuda_architectures,
+    find_ninja,
+    host_processor_digest,
+    require_compiler,
+    torch_version,
+)
+
+LIBRARY = "library.so"
+_MESSAGE_LIMIT = 4000
+_SWEEP_AGE_S = 60
+_STATUS = "@perfci "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What became of building one variant.
+
+    ``library`` is None where nothing is compiled (``.py`` files, functions) and where it failed;
+    then ``message`` holds the compiler's words.
+    """
+
+    variant: Variant
+    digest: str
+    library: Path | None = None
+    message: str = ""
+    compile_s: float = 0.0
+    cached: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the variant could not be built."""
+        return bool(self.message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    variant: Variant
+    digest: str
+    command: tuple[str, ...]
+
+    def folder(self, cache: Path) -> Path:
+        return cache / f"{self.variant.kernel}-{self.variant.name}-{self.digest[:20]}"
+
+
+def build(
+    variants: Sequence[Variant],
+    config: Config,
+    *,
+    architectures: Sequence[str] = (),
+    on_step: Callable[[int, int, str], None] = lambda _done, _total, _name: None,
+) -> list[Build]:
+    """Build variants in parallel; one Build each, in their order.
+
+    ``on_step(done, total, name)`` hears of each compilation that ends. Raises
+    BuildEnvironmentError where a needed compiler or ninja is missing.
+    """
+    cache = _cache_folder(config)
+    prepared = [_prepare(variant, config, architectures) for variant in variants]
+    missing = [
+        each
+        for each in prepared
+        if isinstance(each, _Target) and not (each.folder(cache) / LIBRARY).is_file()
+    ]
+    compiled = _compile(missing, cache, config, on_step) if missing else {}
+    return [
+        each if isinstance(each, Build) else compiled.get(each.digest) or _cached(each, cache)
+        for each in prepared
+    ]
+
+
+def _prepare(variant: Variant, config: Config, architectures: Sequence[str]) -> "Build | _Target":
+    """Either the finished Build of a variant with nothing to compile, or what to compile."""
+    if variant.path is None:
+        return Build(variant=variant, digest=_digest([variant.function or "", torch_version()]))
+    if variant.kind == "python":
+        content = hashlib.sha256(variant.path.read_bytes()).hexdigest()
+        return Build(variant=variant, digest=_digest([content, torch_version()]))
+    cuda = variant.path.suffix == ".cu"
+    compiler = require_compiler(*((config.nvcc, "CUDA") if cuda else (config.cxx, "C++")))
+    if cuda and not cuda_architectures(variant, architectures):
+        asked = ", ".join(architectures)
+        needed = variant.declaration.architecture
+        return Build(
+            variant=variant, digest="", message=f"declared for {needed} and later, not {asked}"
+        )
+    digest = _source_digest(variant, compiler, architectures)
+    command = compile_command(
+        variant,
+        compiler=compiler,
+        architectures=architectures,
+        module_name=module_name(digest),
+    )
+    return _Target(variant=variant, digest=digest, command=tuple(command))
+
+
+def module_name(digest: str) -> str:
+    """The Python module's name of a PyTorch extension: by content, so that two can coexist."""
+    return f"perfci_{digest[:16]}"
+
+
+def _source_digest(variant: Variant, compiler: Compiler, architectures: Sequence[str]) -> str:
+    assert variant.path is not None
+    declared = variant.declaration
+    files = source_files(variant.path, [INCLUDE, variant.path.parent])
+    flags = [*declared.flags, *declared.libraries]
+    template = compile_command(
+        variant, compiler=compiler, architectures=architectures, module_name=""
+    )
+    # Folders differ between checkouts of the same code, so that only flags count.
+    general = [each for each in template if "/" not in each]
+    return _digest(
+        [
+            variant.kernel,
+            variant.name,
+            digest_files(files),
+            general,
+            flags,
+            compiler.version,
+            torch_version() if variant.kind == "extension" else None,
+            host_processor_digest() if any("native" in flag for flag in flags) else None,
+        ]
+    )
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _cache_folder(config: Config) -> Path:
+    cache = config.cache / "build"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildEnvironmentError(
+            f"{cache}: cannot be created ({error.strerror}); set PERFCI_CACHE to a folder that can"
+        ) from None
+    return cache
+
+
+def _cached(target: _Target, cache: Path) -> Build:
+    folder = target.folder(cache)
+    compile_s = json.loads((folder / "build.json").read_text(encoding="utf-8"))["compile_s"]
+    return Build(
+        variant=target.variant,
+        digest=target.digest,
+        library=folder / LIBRARY,
+        compile_s=compile_s,
+        cached=True,
+    )
+
+
+def _compile(
+    targets: Sequence[_Target],
+    cache: Path,
+    config: Config,
+    on_step: Callable[[int, int, str], None],
+) -> dict[str, Build]:
+    ninja = find_ninja()
+    if ninja is None:
+        raise BuildEnvironmentError("ninja is missing; install it: pip install ninja")
+    _sweep(cache)
+    unique = list({each.digest: each for each in targets}.values())
+    with _temporary_folder(cache) as scratch:
+        _write_ninja_file(scratch, unique)
+        log = _run_ninja(ninja, scratch, config.build_timeout_s, on_step)
+        return {each.digest: _collect(each, scratch, cache, log) for each in unique}
+
+
+@contextmanager
+def _temporary_folder(cache: Path) -> Iterator[Path]:
+    """A folder that is locked while its owner lives, so that others know when to sweep it."""
+    scratch = Path(tempfile.mkdtemp(prefix="tmp-", dir=cache))
+    with (scratch / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what killed builds have left: temporary folders whose lock nobody holds."""
+    for folder in cache.glob("tmp-*"):
+        try:
+            if time.time() - folder.stat().st_mtime < _SWEEP_AGE_S:
+                continue  # its owner may not have locked it yet
+            with (folder / "lock").open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue  # its owner is alive
+
+
+def _write_ninja_file(scratch: Path, targets: Iterable[_Target]) -> None:
+    lines = ["rule compile", "  command = sh $script", "  description = $name"]
+    for target in targets:
+        folder = scratch / target.digest
+        folder.mkdir()
+        output, script = folder / LIBRARY, folder / "compile.sh"
+        words = shlex.join([*target.command, "-o", str(output)])
+        script.write_text(
+            f"cd {shlex.quote(str(folder))}\nstart=$(date +%s.%N)\n{words} >log 2>&1\n"
+            "status=$?\necho $start $(date +%s.%N) >times\nexit $status\n",
+            encoding="utf-8",
+        )
+        lines += [
+            f"build {_ninja_escaped(str(output))}: compile",
+            f"  script = {_ninja_escaped(shlex.quote(str(script)))}",
+            f"  name = {target.variant.kernel}/{target.variant.name}",
+        ]
+    (scratch / "build.ninja").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _run_ninja(
+    ninja: str,
+    scratch: Path,
+    timeout_s: float,
+    on_step: Callable[[int, int, str], None],
+) -> str:
+    """Let ninja run every target, failed or not, and return what it printed."""
+    command = [ninja, "-C", str(scratch), "-k", "0"]
+    printed: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=inherited_environment(NINJA_STATUS=f"{_STATUS}%f %t "),
+        start_new_session=True,
+    ) as process:
+        killer = threading.Timer(timeout_s, os.killpg, (process.pid, signal.SIGKILL))
+        killer.start()
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                printed.append(line)
+                step = re.match(rf"{_STATUS}(\d+) (\d+) (\S+)", line)
+                if step:
+                    on_step(int(step[1]), int(step[2]), step[3])
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            killer.cancel()
+    return "".join(printed)
+
+
+def _collect(target: _Target, scratch: Path, cache: Path, log: str) -> Build:
+    folder = scratch / target.digest
+    words = _read(folder / "log")
+    if not (folder / LIBRARY).is_file():
+        message = _compiler_message(words) or _compiler_message(log) or "the build was cut short"
+        return Build(variant=target.variant, digest=target.digest, message=message)
+    start, end = (float(each) for each in _read(folder / "times").split())
+    compile_s = max(0.0, end - start)
+    (folder / "build.json").write_text(
+        json.dumps({"compile_s": compile_s, "command": target.command, "log": words}),
+        encoding="utf-8",
+    )
+    final = target.folder(cache)
+    try:
+        folder.rename(final)
+    except OSError:
+        if not (final / LIBRARY).is_file():
+            raise
+    return Build(
+        variant=target.variant,
+        digest=target.digest,
+        library=final / LIBRARY,
+        compile_s=compile_s,
+    )
+
+
+def _compiler_message(log: str) -> str:
+    """The compiler's words from the first error on, cut to what a row should carry."""
+    lines = log.strip().splitlines()
+    first = next((i for i, line in enumerate(lines) if "error" in line.lower()), 0)
+    message = "\n".join(lines[first:])
+    return message if len(message) <= _MESSAGE_LIMIT else message[:_MESSAGE_LIMIT] + " …"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _ninja_escaped(text: str) -> str:
+    return re.sub(r"([$ :])", r"$\1", text)

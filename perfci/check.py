@@ -1,0 +1,245 @@
+"""Output against reference: one verdict a case, with its figures. Method: docs/method.md.
+
+Outputs are poisoned before each call, the kernel runs before and after the reference, each time
+on inputs that it has not seen, and its inputs must be unchanged after.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from perfci.entry import Entry, KernelError
+from perfci.history.model import Direction, Metric, Status
+from perfci.inputs import (
+    Arguments,
+    Reference,
+    as_float64,
+    as_tuple,
+    call_wanted,
+    case_arguments,
+    describe,
+    draw_inputs,
+    snapshot,
+)
+from perfci.kernel import Case, Kernel
+from perfci.numerics import Errors, errors, fault, full_precision
+from perfci.outcome import Outcome
+
+REFUSALS = (KernelError, ValueError, NotImplementedError, RuntimeError, TypeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is checked: a loaded variant, what it should compute, at which case, on what."""
+
+    entry: Entry
+    reference: Reference
+    kernel: Kernel
+    case: Case
+    device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """The right outputs for some arguments: judge (float64) and yardstick (own dtype)."""
+
+    judge: tuple[Tensor, ...]
+    yardstick: tuple[Tensor, ...]
+    magnitude: tuple[Tensor | None, ...]
+
+
+class WrongError(Exception):
+    """A kernel's output is wrong: the status and the reason of its row."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class BadCaseError(Exception):
+    """The case itself cannot be judged: its reference is not finite, or fails."""
+
+
+def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
+    """Judge a variant at a case, once for each seed."""
+    case = subject.case
+    worst: dict[str, float] = {}
+    try:
+        templates = output_templates(subject)
+        for seed in seeds:
+            arguments = draw_inputs(subject.reference, case, device=subject.device, seed=seed)
+            before = _called(subject, arguments, templates)
+            truth = find_truth(subject, arguments)
+            after = _called(subject, arguments, templates)
+            for outputs in (before, after):
+                for name, value in judge(subject, outputs, truth).items():
+                    worst[name] = max(worst.get(name, 0.0), value)
+    except WrongError as wrong:
+        return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
+    except BadCaseError as bad:
+        return Outcome(status=Status.RUNTIME_ERROR, message=str(bad))
+    except REFUSALS as refusal:
+        if case.layout != "contiguous":
+            message = f"refuses {case.layout} inputs: {describe(refusal)}"
+            return Outcome(status=Status.SKIPPED, message=message)
+        message = str(refusal) if isinstance(refusal, KernelError) else describe(refusal)
+        return Outcome(status=Status.RUNTIME_ERROR, message=message)
+    return Outcome(status=Status.PASSED, metrics=_metrics(subject, worst))
+
+
+def output_templates(subject: Subject) -> tuple[Tensor, ...]:
+    """Outputs of the right shapes and dtypes, computed from inputs that are not used again."""
+    arguments = draw_inputs(subject.reference, subject.case, device=subject.device, seed=0)
+    return tuple(torch.empty_like(each) for each in _referred(subject, arguments))
+
+
+def poisoned(templates: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Fresh contiguous outputs that hold nothing that could pass for a result."""
+    outputs = tuple(
+        torch.empty(each.shape, dtype=each.dtype, device=each.device) for each in templates
+    )
+    poison(outputs)
+    return outputs
+
+
+def poison(outputs: Sequence[Tensor]) -> None:
+    """Fill outputs with NaN, integers with a pattern."""
+    for each in outputs:
+        each.fill_(float("nan") if each.is_floating_point() else 0x5A)
+
+
+def find_truth(subject: Subject, arguments: Arguments) -> Truth:
+    """Judge and yardstick for some arguments; BadCaseError where either is not usable."""
+    reference = subject.reference
+    yardstick = _referred(subject, arguments)
+    exact = _referred(subject, as_float64(arguments))
+    judge_outputs = tuple(each.double() for each in exact)
+    for truth, yard in zip(judge_outputs, yardstick, strict=True):
+        if bool((torch.isfinite(truth) != torch.isfinite(yard.double())).any()):
+            raise BadCaseError("the reference is finite in float64 and not in the case's dtype")
+    magnitude: tuple[Tensor | None, ...] = (None,) * len(yardstick)
+    if reference.magnitude is not None:
+        magnitude = as_tuple(reference.magnitude(*as_float64(arguments).values()))
+    return Truth(judge=judge_outputs, yardstick=yardstick, magnitude=magnitude)
+
+
+def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
+    """The errors of outputs by metric name; WrongError where they are not right."""
+    actual = _plain_tensors(outputs, truth.yardstick)
+    depth = 1
+    if subject.reference.depth is not None:
+        depth = call_wanted(subject.reference.depth, case_arguments(subject.case))
+    tolerance = subject.kernel.tolerance(subject.case.dtype)
+    figures: dict[str, float] = {}
+    for index, each in enumerate(actual):
+        exact, yard = truth.judge[index], truth.yardstick[index]
+        _widen(figures, "", errors(each, exact))
+        _widen(figures, "yardstick_", errors(yard, exact))
+        wrong = fault(
+            each,
+            exact,
+            yard,
+            magnitude=truth.magnitude[index],
+            depth=depth,
+            tolerance=tolerance,
+        )
+        if wrong:
+            prefix = f"output {index}: " if len(actual) > 1 else ""
+            raise WrongError(Status.WRONG_VALUES, prefix + wrong)
+    return figures
+
+
+def _referred(subject: Subject, arguments: Arguments) -> tuple[Tensor, ...]:
+    try:
+        with full_precision(), torch.no_grad():
+            return as_tuple(subject.reference.reference(*arguments.values()))
+    except Exception as error:
+        raise BadCaseError(f"the reference fails: {describe(error)}") from error
+
+
+def _called(subject: Subject, arguments: Arguments, templates: Sequence[Tensor]) -> object:
+    """What the variant returns for arguments; WrongError where it has changed them."""
+    outputs = poisoned(templates)
+    kept = snapshot(arguments)
+    with torch.no_grad():
+        returned: object = subject.entry.bind(arguments, outputs)()
+    synchronise(subject.device)
+    for name, value in arguments.items():
+        original = kept[name]
+        if (
+            isinstance(value, Tensor)
+            and isinstance(original, Tensor)
+            and not _identical(value, original)
+        ):
+            raise WrongError(Status.WRONG_VALUES, f"changes its input '{name}'")
+    return returned
+
+
+def _identical(value: Tensor, original: Tensor) -> bool:
+    """Whether all elements are equal, NaN to NaN."""
+    same = (value == original) | ((value != value) & (original != original))  # noqa: PLR0124
+    return bool(same.all())
+
+
+def synchronise(device: str) -> None:
+    """Wait until the device has done what it was given."""
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
+def _plain_tensors(outputs: object, expected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    actual = (outputs,) if isinstance(outputs, Tensor) else outputs
+    if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+        count = len(actual) if isinstance(actual, tuple | list) else type(outputs).__name__
+        raise WrongError(Status.WRONG_SHAPE, f"returned {count}, not {len(expected)} tensor(s)")
+    for each, wanted in zip(actual, expected, strict=True):
+        if type(each) is not Tensor:
+            raise WrongError(
+                Status.WRONG_SHAPE, f"returned a {type(each).__name__}, not a plain tensor"
+            )
+        _same(Status.WRONG_SHAPE, "shape", tuple(each.shape), tuple(wanted.shape))
+        _same(Status.WRONG_DTYPE, "dtype", each.dtype, wanted.dtype)
+        _same(Status.WRONG_SHAPE, "device", each.device, wanted.device)
+        _same(Status.WRONG_SHAPE, "layout", each.layout, torch.strided)
+    return tuple(actual)
+
+
+def _same(status: Status, what: str, actual: object, wanted: object) -> None:
+    if actual != wanted:
+        raise WrongError(status, f"returned {what} {actual}, not {wanted}")
+
+
+def _widen(figures: dict[str, float], prefix: str, own: Errors) -> None:
+    named = {
+        "max_abs_error": own.max_abs,
+        "mean_abs_error": own.mean_abs,
+        "rms_error": own.rms,
+        "max_rel_error": own.max_rel,
+    }
+    for name, value in named.items():
+        figures[prefix + name] = max(figures.get(prefix + name, 0.0), value)
+
+
+def _metrics(subject: Subject, worst: dict[str, float]) -> tuple[Metric, ...]:
+    """The largest errors over all seeds, and what the case moves and does at the least."""
+    known = case_arguments(subject.case)
+    counted: dict[str, tuple[Callable[..., int], str]] = {
+        "bytes_moved": (subject.reference.bytes_moved, "B"),
+        "flops": (subject.reference.flops, ""),
+    }
+    figures = [
+        Metric(name=name, value=value, unit="")
+        for name, value in worst.items()
+        if math.isfinite(value)
+    ]
+    return (
+        *figures,
+        *(
+            Metric(name=name, value=float(call_wanted(count, known)), unit=unit, direction=Direction.NEUTRAL)
+            for name, (count, unit) in counted.items()
+        ),
+    )

@@ -1,0 +1,169 @@
+"""A variant as something to call: every kind of variant behind one ``bind``."""
+
+import ctypes
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from perfci.build import Build, module_name
+from perfci.inputs import Arguments, load_module
+
+ABI_VERSION = 1
+_ERROR_BYTES = 1024
+_DTYPE_CODES = {
+    torch.float32: 0,
+    torch.float64: 1,
+    torch.float16: 2,
+    torch.bfloat16: 3,
+    torch.int8: 4,
+    torch.int16: 5,
+    torch.int32: 6,
+    torch.int64: 7,
+    torch.uint8: 8,
+    torch.bool: 9,
+}
+
+Call = Callable[[], Any]
+"""One call of a kernel on bound arguments; returns what the variant returned, as it came."""
+
+
+class KernelError(Exception):
+    """What a kernel said went wrong; becomes the message of its row."""
+
+
+class Entry(Protocol):
+    """A loaded variant. ``writes_outputs`` where it fills what it is given, as C variants do."""
+
+    writes_outputs: bool
+
+    def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:
+        """Tie arguments to a call. ``outputs`` is where a C variant writes, contiguous."""
+        ...
+
+
+def load_entry(build: Build) -> Entry:
+    """Load a variant from its build. Raises whatever its code raises at import."""
+    variant = build.variant
+    if variant.kind == "c":
+        assert build.library is not None
+        return _CEntry(build.library)
+    if variant.kind == "function":
+        assert variant.function is not None
+        module, _, attribute = variant.function.partition(":")
+        return _PythonEntry(getattr(importlib.import_module(module), attribute))
+    path = build.library if variant.kind == "extension" else variant.path
+    run = getattr(load_module(module_name(build.digest), str(path)), "run", None)
+    if not callable(run):
+        raise KernelError(f"{path}: has no function 'run'")
+    return _PythonEntry(run)
+
+
+class _PythonEntry:
+    writes_outputs = False
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self._run = run
+
+    def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:  # noqa: ARG002
+        values = tuple(arguments.values())
+        run = self._run
+        return lambda: run(*values)
+
+
+class _CTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("rank", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+    ]
+
+
+class _CScalar(ctypes.Structure):
+    _fields_ = [("integer", ctypes.c_int64), ("real", ctypes.c_double)]
+
+
+class _CCall(ctypes.Structure):
+    _fields_ = [
+        ("abi_version", ctypes.c_int32),
+        ("output_count", ctypes.c_int32),
+        ("input_count", ctypes.c_int32),
+        ("scalar_count", ctypes.c_int32),
+        ("outputs", ctypes.POINTER(_CTensor)),
+        ("inputs", ctypes.POINTER(_CTensor)),
+        ("scalars", ctypes.POINTER(_CScalar)),
+        ("stream", ctypes.c_void_p),
+        ("error", ctypes.c_char_p),
+        ("error_size", ctypes.c_int64),
+    ]
+
+
+class _CEntry:
+    """A shared library with the symbol ``perfci_run`` of perfci.h."""
+
+    writes_outputs = True
+
+    def __init__(self, library: Path) -> None:
+        try:
+            self._run = ctypes.CDLL(str(library)).perfci_run
+        except AttributeError:
+            raise KernelError(
+                'defines no perfci_run; write extern "C" int perfci_run(const perfci_call *call)'
+            ) from None
+        self._run.argtypes = [ctypes.POINTER(_CCall)]
+        self._run.restype = ctypes.c_int
+
+    def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:
+        tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
+        numbers = [value for value in arguments.values() if not isinstance(value, Tensor)]
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        c_outputs, c_inputs = _c_tensors(outputs), _c_tensors(tensors)
+        c_scalars = (_CScalar * max(1, len(numbers)))(
+            *(_CScalar(int(number), float(number)) for number in numbers)
+        )
+        call = _CCall(
+            ABI_VERSION,
+            len(outputs),
+            len(tensors),
+            len(numbers),
+            c_outputs,
+            c_inputs,
+            c_scalars,
+            _stream_pointer(tensors),
+            ctypes.cast(error, ctypes.c_char_p),
+            _ERROR_BYTES,
+        )
+        run, pointer = self._run, ctypes.pointer(call)
+        returned = tuple(outputs)
+        alive = (call, error, c_outputs, c_inputs, c_scalars, tensors)
+
+        def launch() -> tuple[Tensor, ...]:
+            if run(pointer) != 0:
+                text = alive[1].value.decode(errors="replace")
+                raise KernelError(text or "the kernel failed without saying why")
+            return returned
+
+        return launch
+
+
+def _c_tensors(tensors: Sequence[Tensor]) -> "ctypes.Array[_CTensor]":
+    array = (_CTensor * max(1, len(tensors)))()
+    for slot, tensor in zip(array, tensors, strict=False):
+        rank = tensor.dim()
+        slot.data = tensor.data_ptr()
+        slot.shape = (ctypes.c_int64 * max(1, rank))(*tensor.shape)
+        slot.strides = (ctypes.c_int64 * max(1, rank))(*tensor.stride())
+        slot.rank = rank
+        slot.dtype = _DTYPE_CODES[tensor.dtype]
+    return array
+
+
+def _stream_pointer(tensors: Sequence[Tensor]) -> int | None:
+    """PyTorch's current stream on the tensors' device; None on a CPU."""
+    device = next((each.device for each in tensors if each.is_cuda), None)
+    return None if device is None else int(torch.cuda.current_stream(device).cuda_stream)

@@ -1,0 +1,293 @@
+"""Kernels as they lie on disk: variants, cases, tolerances. Torch-free; reads, never runs.
+
+The layout of a kernel's folder is described in docs/adding-a-kernel.md.
+"""
+
+import ast
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from perfci.declaration import Declaration, declared_in_source, declared_in_table
+from perfci.errors import ConfigurationError
+from perfci.suggest import did_you_mean
+
+Tier = Literal["smoke", "full"]
+Kind = Literal["c", "extension", "python", "function"]
+Scalar = int | float | str | bool
+
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+DISTRIBUTIONS = ("normal", "large", "tiny", "outliers")
+LAYOUTS = ("contiguous", "strided", "offset")
+DEVICE_KINDS = ("cpu", "cuda")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
+_SOURCE_SUFFIXES = {".cpp", ".cu", ".py"}
+_EXTENSION_MARK = re.compile(rb"^\s*PYBIND11_MODULE\s*\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One set of arguments at which a kernel is checked and, where ``timed``, timed."""
+
+    name: str
+    timed: bool
+    tier: Tier = "full"
+    dtype: str = "float32"
+    devices: tuple[str, ...] = DEVICE_KINDS
+    distribution: str = "normal"
+    layout: str = "contiguous"
+    arguments: tuple[tuple[str, Scalar], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How far a result may be from the float64 judge, in units of the yardstick's own error."""
+
+    max_ratio: float = 4.0
+    rms_ratio: float = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One way to compute a kernel: a source file, or a function of an installed package."""
+
+    kernel: str
+    name: str
+    kind: Kind
+    path: Path | None
+    function: str | None = None
+    declaration: Declaration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A kernel: what is computed (workload) and the variants that compute it.
+
+    ``workload_folder`` holds reference and cases; it differs from ``folder`` when the variants
+    of one commit are judged by the workload of another.
+    """
+
+    name: str
+    folder: Path
+    workload_folder: Path
+    variants: tuple[Variant, ...]
+    controls: tuple[Variant, ...]
+    cases: tuple[Case, ...]
+    tolerances: Mapping[str, Tolerance]
+
+    def tolerance(self, dtype: str) -> Tolerance:
+        """The tolerance for a dtype, the general rule where none is declared."""
+        return self.tolerances.get(dtype, Tolerance())
+
+    def workload_digest(self, case: Case) -> str:
+        """What breaks a series when it changes: the reference's text and the case's arguments."""
+        digest = hashlib.sha256((self.workload_folder / "reference.py").read_bytes())
+        digest.update(
+            json.dumps(
+                [case.dtype, case.distribution, case.layout, sorted(case.arguments)]
+            ).encode()
+        )
+        return digest.hexdigest()[:16]
+
+
+def discover(kernels: Path, *, workloads: Path | None = None) -> list[Kernel]:
+    """All kernels under a folder, by name.
+
+    With ``workloads``, references and cases come from there, and kernels that have none there
+    are left out. Raises ConfigurationError where there is no such folder or a file is wrong.
+    """
+    if not kernels.is_dir():
+        raise ConfigurationError(
+            f"{kernels}: no such folder; name the folder of kernels with --kernels or in "
+            "[tool.perfci] kernels"
+        )
+    found = []
+    for folder in sorted(each for each in kernels.iterdir() if each.is_dir()):
+        workload = (workloads or kernels) / folder.name
+        if folder.name.startswith((".", "_")) or not (workload / "reference.py").is_file():
+            continue
+        found.append(_read_kernel(folder, workload))
+    return found
+
+
+def skip_reason(variant: Variant, case: Case, device_kind: str) -> str:
+    """Why a variant is declared not to take a case on a kind of device; empty where it does."""
+    declared = variant.declaration
+    if device_kind not in declared.devices:
+        return f"declared for {', '.join(declared.devices)} only"
+    if case.dtype not in declared.dtypes:
+        return f"declared for {', '.join(declared.dtypes)} only"
+    arguments = dict(case.arguments)
+    for key, limit in declared.maxima:
+        value = arguments.get(key)
+        if isinstance(value, int | float) and value > limit:
+            return f"{key} = {value} is above the declared maximum {limit:g}"
+    return ""
+
+
+def check_name(name: str, where: Path | str) -> str:
+    """The name itself; ConfigurationError unless it is made of a-z, 0-9 and underscores."""
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{where}: bad name {name!r}; use a-z, 0-9 and underscores, 64 at most"
+        )
+    return name
+
+
+def _read_kernel(folder: Path, workload: Path) -> Kernel:
+    name = check_name(folder.name, folder)
+    cases, tolerances = _read_cases(workload)
+    return Kernel(
+        name=name,
+        folder=folder,
+        workload_folder=workload,
+        variants=tuple(_variants(name, folder)),
+        controls=tuple(_variants(name, folder / "wrong")) if (folder / "wrong").is_dir() else (),
+        cases=cases,
+        tolerances=tolerances,
+    )
+
+
+def _variants(kernel: str, folder: Path) -> Iterable[Variant]:
+    seen: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in _SOURCE_SUFFIXES or path.name == "reference.py":
+            continue
+        name = check_name(path.stem, path)
+        if name in seen:
+            raise ConfigurationError(
+                f"{path}: variant '{name}' stands in {seen[name].name} already; rename one"
+            )
+        seen[name] = path
+        yield Variant(
+            kernel=kernel,
+            name=name,
+            kind=_kind(path),
+            path=path,
+            declaration=declared_in_source(path),
+        )
+    table = folder / "variants.toml"
+    for name, entry in _read_toml(table).items() if table.is_file() else ():
+        if check_name(name, table) in seen:
+            raise ConfigurationError(f"{table}: variant '{name}' is a file already; rename one")
+        function, declaration = declared_in_table(entry, f"{table}: [{name}]")
+        yield Variant(
+            kernel=kernel,
+            name=name,
+            kind="function",
+            path=None,
+            function=function,
+            declaration=declaration,
+        )
+
+
+def _kind(path: Path) -> Kind:
+    if path.suffix == ".py":
+        return "python"
+    return "extension" if _EXTENSION_MARK.search(path.read_bytes()) else "c"
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: no such file; a kernel needs one") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
+
+
+def _read_cases(workload: Path) -> tuple[tuple[Case, ...], dict[str, Tolerance]]:
+    path = workload / "cases.toml"
+    tables = _read_toml(path)
+    _refuse_unknown(tables, ("bench", "check", "tolerance"), f"{path}")
+    parameters = _make_inputs_parameters(workload / "reference.py")
+    cases = [
+        _case(table, timed, parameters, f"{path}: [[{heading}]]")
+        for heading, timed in (("bench", True), ("check", False))
+        for table in tables.get(heading, [])
+    ]
+    names = [case.name for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"{path}: two cases are named '{name}'; rename one")
+    if not cases:
+        raise ConfigurationError(f"{path}: no [[bench]] or [[check]] table; write at least one")
+    tolerances = {
+        dtype: _tolerance(table, f"{path}: [tolerance.{dtype}]")
+        for dtype, table in tables.get("tolerance", {}).items()
+    }
+    return tuple(cases), tolerances
+
+
+def _case(table: Mapping[str, Any], timed: bool, parameters: set[str], where: str) -> Case:  # noqa: FBT001
+    if not isinstance(table.get("name"), str):
+        raise ConfigurationError(f'{where}: a case without a name; add name = "…"')
+    where = f"{where} '{table['name']}'"
+    own = {
+        "name": check_name(table["name"], where),
+        "tier": _choice(table, "tier", ("smoke", "full"), "full", where),
+        "dtype": _choice(table, "dtype", DTYPES, "float32", where),
+        "distribution": _choice(table, "distribution", DISTRIBUTIONS, "normal", where),
+        "layout": _choice(table, "layout", LAYOUTS, "contiguous", where),
+        "devices": tuple(table.get("devices", DEVICE_KINDS)),
+    }
+    _refuse_unknown(own["devices"], DEVICE_KINDS, f"{where}: devices")
+    arguments = {key: value for key, value in table.items() if key not in own}
+    _refuse_unknown(arguments, (*parameters, *own), where)
+    missing = sorted(parameters - set(arguments))
+    if missing:
+        raise ConfigurationError(f"{where}: key '{missing[0]}' is missing; make_inputs needs it")
+    for key, value in arguments.items():
+        if not isinstance(value, int | float | str | bool):
+            raise ConfigurationError(f"{where}: {key} must be a number, a string or a boolean")
+    return Case(timed=timed, arguments=tuple(arguments.items()), **cast("Any", own))
+
+
+def _choice(
+    table: Mapping[str, Any], key: str, known: tuple[str, ...], default: str, where: str
+) -> str:
+    value = table.get(key, default)
+    if value not in known:
+        raise ConfigurationError(f"{where}: {key} = {value!r} is not one of {', '.join(known)}")
+    return str(value)
+
+
+def _tolerance(table: Mapping[str, Any], where: str) -> Tolerance:
+    general = Tolerance()
+    _refuse_unknown(table, ("max_ratio", "rms_ratio"), where)
+    declared = Tolerance(**table)
+    for key in ("max_ratio", "rms_ratio"):
+        value, limit = getattr(declared, key), getattr(general, key)
+        if not isinstance(value, int | float) or not 0 < value <= limit:
+            raise ConfigurationError(
+                f"{where}: {key} = {value!r} must lie in 0–{limit:g}: a kernel may declare a "
+                "tighter bound than the general rule, never a looser one"
+            )
+    return declared
+
+
+def _refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    allowed = tuple(known)
+    for key in given:
+        if key not in allowed:
+            raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, allowed)}")
+
+
+def _make_inputs_parameters(reference: Path) -> set[str]:
+    """The case's keys that make_inputs wants, read from its signature without running it."""
+    try:
+        tree = ast.parse(reference.read_text(encoding="utf-8"), filename=str(reference))
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{reference}: does not parse: {error}") from None
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for needed in ("make_inputs", "reference", "bytes_moved", "flops"):
+        if needed not in functions:
+            raise ConfigurationError(f"{reference}: has no function '{needed}'; a kernel needs it")
+    signature = functions["make_inputs"].args
+    names = {each.arg for each in (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)}
+    return names - {"dtype", "device", "generator"}

@@ -1,0 +1,134 @@
+"""What a worker says of one task, as a record and as the JSON that crosses the pipe.
+
+Code under test runs in the worker and could write to its pipe, so that what arrives is parsed,
+not trusted.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from perfci.history.model import Clock, Contract, Direction, Metric, Status, Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What one timer read of one cell in one pass."""
+
+    contract: Contract
+    samples_ns: tuple[float, ...]
+    loops: int
+    stop: Stop
+    clocks: tuple[Clock, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one task: its status, its figures, and its timings where it passed."""
+
+    status: Status
+    message: str = ""
+    metrics: tuple[Metric, ...] = ()
+    timings: tuple[Timing, ...] = ()
+
+
+class MalformedOutcomeError(Exception):
+    """What came through the pipe is no outcome."""
+
+
+def encode_outcome(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as plain JSON values."""
+    return {
+        "status": outcome.status.value,
+        "message": outcome.message,
+        "metrics": [[m.name, m.value, m.unit, m.direction.value] for m in outcome.metrics],
+        "timings": [_encode_timing(timing) for timing in outcome.timings],
+    }
+
+
+def decode_outcome(value: Any) -> Outcome:
+    """An outcome from plain JSON values; MalformedOutcomeError where they are none."""
+    try:
+        outcome = Outcome(
+            status=Status(value["status"]),
+            message=str(value["message"]),
+            metrics=tuple(
+                Metric(name=str(n), value=float(v), unit=str(u), direction=Direction(d))
+                for n, v, u, d in value["metrics"]
+            ),
+            timings=tuple(_decode_timing(timing) for timing in value["timings"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedOutcomeError(f"malformed outcome: {error}") from None
+    if outcome.status is not Status.PASSED and outcome.timings:
+        raise MalformedOutcomeError("malformed outcome: timings of a task that did not pass")
+    return outcome
+
+
+def encode_message(event: str, task: int, outcome: Outcome | None = None) -> bytes:
+    """One message of a worker: ``start`` or ``done`` of the task with that index."""
+    body = None if outcome is None else encode_outcome(outcome)
+    return json.dumps([event, task, body]).encode()
+
+
+def decode_message(blob: bytes) -> tuple[str, int, Outcome | None]:
+    """The event, the task's index and, for ``done``, the outcome."""
+    try:
+        event, task, body = json.loads(blob)
+    except ValueError as error:
+        raise MalformedOutcomeError(f"malformed message: {error}") from None
+    if event not in ("start", "done") or not isinstance(task, int):
+        raise MalformedOutcomeError(f"malformed message: {str(event)[:40]!r}")
+    return event, task, decode_outcome(body) if event == "done" else None
+
+
+def _encode_timing(timing: Timing) -> dict[str, Any]:
+    contract = timing.contract
+    return {
+        "contract": [
+            contract.timer,
+            contract.version,
+            contract.l2,
+            contract.warm_up,
+            contract.inputs,
+        ],
+        "samples_ns": timing.samples_ns,
+        "loops": timing.loops,
+        "stop": timing.stop.value,
+        "clocks": [
+            [c.sm_mhz, c.memory_mhz, c.temperature_c, c.power_w, c.throttle_reasons]
+            for c in timing.clocks
+        ],
+    }
+
+
+def _decode_timing(value: Any) -> Timing:
+    timer, version, l2, warm_up, inputs = value["contract"]
+    samples_ns = tuple(float(sample) for sample in value["samples_ns"])
+    if not samples_ns or not all(math.isfinite(each) and each > 0 for each in samples_ns):
+        raise ValueError("a sample that is no positive number")
+    return Timing(
+        contract=Contract(
+            timer=str(timer),
+            version=int(version),
+            l2=str(l2),
+            warm_up=str(warm_up),
+            inputs=str(inputs),
+        ),
+        samples_ns=samples_ns,
+        loops=int(value["loops"]),
+        stop=Stop(value["stop"]),
+        clocks=tuple(_decode_clock(clock) for clock in value["clocks"]),
+    )
+
+
+def _decode_clock(value: Any) -> Clock:
+    sm_mhz, memory_mhz, temperature_c, power_w, reasons = value
+    return Clock(
+        sm_mhz=sm_mhz,
+        memory_mhz=memory_mhz,
+        temperature_c=temperature_c,
+        power_w=power_w,
+        throttle_reasons=tuple(str(reason) for reason in reasons),
+    )

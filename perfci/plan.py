@@ -1,0 +1,32 @@
+"""What a pass is to do: tasks, each one cell's check and timing, and the limits they run in."""
+
+from dataclasses import dataclass
+
+from perfci.build import Build
+from perfci.kernel import Case, Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Check a variant at a case and, with ``timers``, time it. ``seeds`` draw the inputs."""
+
+    kernel: Kernel
+    build: Build
+    case: Case
+    timers: tuple[str, ...] = ()
+    seeds: tuple[int, ...]
+    timing_seeds: tuple[int, ...] = ()
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """Kernel, variant and case."""
+        return self.kernel.name, self.build.variant.name, self.case.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What code under test may use before its task has failed."""
+
+    timeout_s: float
+    cell_budget_s: float
+    memory_bytes: int | None = None

@@ -1,0 +1,66 @@
+"""Variants that compile at their first call (torch.compile, Triton) do it here, before any pass.
+
+Their compilers keep what they make in caches under perfci's own; a marker says which variant has
+been through it for which case, so that an unchanged one is not prepared again.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from perfci.build import Build
+from perfci.config import Config
+from perfci.history.model import Status
+from perfci.passes import PassServer
+from perfci.plan import Limits, Task
+from perfci.progress import Observer
+from perfci.selection import Cell
+
+
+class Prepared:
+    """The markers of what has been prepared, one file each."""
+
+    def __init__(self, config: Config) -> None:
+        self._folder = config.cache / "prepared"
+        self._timeout_s = config.build_timeout_s
+
+    def fill(
+        self,
+        builds: Sequence[Build],
+        cells: Sequence[Cell],
+        *,
+        server: PassServer,
+        device: str,
+        limits: Limits,
+        observer: Observer,
+    ) -> int:
+        """Prepare the cells that have not been; returns how many that were.
+
+        One that fails is left to the passes, where it becomes a row.
+        """
+        pending = [
+            (build, cell)
+            for build, cell in zip(builds, cells, strict=True)
+            if cell.variant.declaration.compiles and not self._marker(build, cell, device).exists()
+        ]
+        tasks = [
+            Task(kernel=cell.kernel, build=build, case=cell.case, seeds=(0,))
+            for build, cell in pending
+        ]
+        longer = Limits(
+            timeout_s=self._timeout_s,
+            cell_budget_s=limits.cell_budget_s,
+            memory_bytes=limits.memory_bytes,
+        )
+        for index, outcome in server.run(tasks, device=device, limits=longer):
+            observer.step("compile", index + 1, len(tasks), "/".join(tasks[index].cell))
+            if outcome.status is Status.PASSED:
+                marker = self._marker(*pending[index], device)
+                marker.parent.mkdir(parents=True, exist_ok=True)
+                marker.touch()
+        return len(tasks)
+
+    def _marker(self, build: Build, cell: Cell, device: str) -> Path:
+        key = [build.digest, cell.kernel.workload_digest(cell.case), device.partition(":")[0]]
+        return self._folder / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]

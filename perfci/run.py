@@ -1,0 +1,241 @@
+"""A run: builds, then passes, assembled into measurements.
+
+Each pass measures every cell once, in random order, in a fresh process. A cell that has failed is
+not tried again: it is a row with its status, and the others go on.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from perfci.build import Build, build
+from perfci.config import Config, child_environment
+from perfci.device import memory_bytes
+from perfci.history.model import Contract, Measurement, Metric, Pass, Status
+from perfci.kernel import Variant, skip_reason
+from perfci.outcome import Outcome
+from perfci.passes import PassServer
+from perfci.plan import Limits, Task
+from perfci.prepare import Prepared
+from perfci.progress import Observer
+from perfci.selection import Cell
+from perfci.timers import DEVICE_TIMERS, TIMERS
+
+FIRST_SEEDS = 3
+ROTATING_INPUTS = 4
+_MEMORY_SHARE = 0.8
+_SEED_BITS = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a run measured; ``passes`` were completed, fewer than asked for if interrupted."""
+
+    measurements: tuple[Measurement, ...]
+    passes: int
+    interrupted: bool
+    duration_s: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Progress:
+    """What is known so far of one cell."""
+
+    cell: Cell
+    build: Build
+    failure: Outcome | None = None
+    outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
+
+
+def measure(
+    cells: Sequence[Cell],
+    config: Config,
+    *,
+    device: str,
+    device_kind: str,
+    passes: int,
+    timed: bool = True,
+    observer: Observer,
+) -> Measured:
+    """Build, check and (where ``timed``) time cells.
+
+    KeyboardInterrupt before the first pass is complete goes through; after that it ends the run
+    with the passes that are complete.
+    """
+    start_s = time.monotonic()
+    states = _begin(cells, config, device_kind, observer)
+    server = PassServer(child_environment(config.cache))
+    limits = _limits(config, device_kind)
+    Prepared(config).fill(
+        [each.build for each in states if each.failure is None],
+        [each.cell for each in states if each.failure is None],
+        server=server,
+        device=device,
+        limits=limits,
+        observer=observer,
+    )
+    complete, interrupted = 0, False
+    try:
+        for index in range(passes if timed else 1):
+            fresh = _one_pass(states, server, limits, device, device_kind, index, timed, observer)
+            for state, outcome in fresh:
+                state.outcomes.append((index, outcome))
+                if outcome.status is not Status.PASSED:
+                    state.failure = outcome
+            complete += 1
+    except KeyboardInterrupt:
+        if not complete:
+            raise
+        interrupted = True
+    timers = DEVICE_TIMERS[device_kind] if timed else ()
+    return Measured(
+        measurements=tuple(row for state in states for row in _rows(state, timers)),
+        passes=complete,
+        interrupted=interrupted,
+        duration_s=time.monotonic() - start_s,
+    )
+
+
+def build_all(variants: Sequence[Variant], config: Config, observer: Observer) -> list[Build]:
+    """Build variants, telling the observer."""
+    return build(
+        variants,
+        config,
+        architectures=config.architectures,
+        on_step=lambda done, total, name: observer.step("build", done, total, name),
+    )
+
+
+def _begin(
+    cells: Sequence[Cell], config: Config, device_kind: str, observer: Observer
+) -> list[_Progress]:
+    """Every cell with its build, the ones that cannot go on marked as failed or skipped."""
+    variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
+    builds = {
+        (each.variant.kernel, each.variant.name): each
+        for each in build_all(variants, config, observer)
+    }
+    states = []
+    for cell in cells:
+        state = _Progress(cell=cell, build=builds[cell.variant.kernel, cell.variant.name])
+        reason = skip_reason(cell.variant, cell.case, device_kind)
+        if reason:
+            state.failure = Outcome(status=Status.SKIPPED, message=reason)
+        elif state.build.failed:
+            state.failure = Outcome(status=Status.BUILD_FAILED, message=state.build.message)
+        states.append(state)
+    return states
+
+
+def _one_pass(
+    states: Sequence[_Progress],
+    server: PassServer,
+    limits: Limits,
+    device: str,
+    device_kind: str,
+    index: int,
+    timed: bool,  # noqa: FBT001
+    observer: Observer,
+) -> list[tuple[_Progress, Outcome]]:
+    """One pass over all cells that are still alive; checks alone belong to the first."""
+    alive = [
+        each for each in states if each.failure is None and (index == 0 or each.cell.case.timed)
+    ]
+    random.shuffle(alive)
+    timers = DEVICE_TIMERS[device_kind] if timed else ()
+    tasks = [_task(state, timers, first=index == 0) for state in alive]
+    phase = f"pass {index + 1}" if timed else "check"
+    ended = []
+    for done, (number, outcome) in enumerate(server.run(tasks, device=device, limits=limits), 1):
+        ended.append((alive[number], outcome))
+        observer.step(phase, done, len(tasks), "/".join(tasks[number].cell))
+    return ended
+
+
+def _task(state: _Progress, timers: Sequence[str], *, first: bool) -> Task:
+    case = state.cell.case
+    return Task(
+        kernel=state.cell.kernel,
+        build=state.build,
+        case=case,
+        timers=tuple(timers) if case.timed else (),
+        seeds=tuple(_seeds(FIRST_SEEDS if first else 1)),
+        timing_seeds=tuple(_seeds(ROTATING_INPUTS)) if case.timed else (),
+    )
+
+
+def _seeds(count: int) -> Iterator[int]:
+    """Seeds that no kernel can know."""
+    source = random.SystemRandom()
+    return (source.getrandbits(_SEED_BITS) for _ in range(count))
+
+
+def _limits(config: Config, device_kind: str) -> Limits:
+    memory = None
+    if config.memory_limit_gib is not None:
+        memory = int(config.memory_limit_gib * 2**30)
+    elif device_kind == "cpu":
+        memory = int(memory_bytes() * _MEMORY_SHARE)
+    return Limits(
+        timeout_s=config.timeout_s,
+        cell_budget_s=config.cell_budget_s,
+        memory_bytes=memory,
+    )
+
+
+def _rows(state: _Progress, timers: Sequence[str]) -> Iterator[Measurement]:
+    """The measurements of one cell: one a contract, or one without where it is only checked."""
+    contracts: Sequence[Contract | None] = [None]
+    if state.cell.case.timed and timers:
+        contracts = [TIMERS[name].contract for name in timers]
+    for contract in contracts:
+        yield _row(state, contract)
+
+
+def _row(state: _Progress, contract: Contract | None) -> Measurement:
+    cell, variant = state.cell, state.cell.variant
+    outcomes = [outcome for _, outcome in state.outcomes]
+    final = state.failure or outcomes[-1]
+    passes: list[Pass] = []
+    if state.failure is None and contract is not None:
+        passes = [
+            Pass(
+                index=index,
+                samples_ns=timing.samples_ns,
+                loops=timing.loops,
+                stop=timing.stop,
+                clocks=timing.clocks,
+            )
+            for index, outcome in state.outcomes
+            for timing in outcome.timings
+            if timing.contract == contract
+        ]
+    message = final.message
+    if state.failure is not None and len(outcomes) > 1:
+        message = f"passed {len(outcomes) - 1} passes, then: {message}"
+    return Measurement(
+        kernel=variant.kernel,
+        case=cell.case.name,
+        variant=variant.name,
+        contract=contract,
+        status=final.status,
+        message=message,
+        passes=tuple(passes),
+        metrics=_metrics(state, outcomes),
+        workload_digest=cell.kernel.workload_digest(cell.case),
+        source_digest=state.build.digest,
+    )
+
+
+def _metrics(state: _Progress, outcomes: Sequence[Outcome]) -> tuple[Metric, ...]:
+    """The worst figure of every metric over all passes, and the time it took to compile."""
+    worst: dict[str, Metric] = {}
+    for outcome in outcomes:
+        for metric in outcome.metrics:
+            known = worst.get(metric.name)
+            if known is None or metric.value > known.value:
+                worst[metric.name] = metric
+    if state.build.library is not None:
+        worst["compile_s"] = Metric(name="compile_s", value=state.build.compile_s, unit="s")
+    return tuple(worst.values())

@@ -1,0 +1,79 @@
+"""Which cells an invocation means: kernels, variants and cases by name, cases by tier."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perfci.errors import UsageError
+from perfci.kernel import Case, Kernel, Tier, Variant
+from perfci.suggest import did_you_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to choose. An empty tuple chooses all; ``smoke`` chooses the smoke cases only.
+
+    A case that is named is chosen whatever its tier.
+    """
+
+    kernels: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    tier: Tier = "smoke"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One variant of a kernel at one case."""
+
+    kernel: Kernel
+    variant: Variant
+    case: Case
+
+
+def select(kernels: Sequence[Kernel], selection: Selection, device_kind: str) -> list[Cell]:
+    """The chosen cells for a kind of device. Raises UsageError for a name that nothing has.
+
+    What is declared for other kinds of device is not among them.
+    """
+    _refuse_unknown("kernel", selection.kernels, (each.name for each in kernels))
+    chosen = [each for each in kernels if not selection.kernels or each.name in selection.kernels]
+    _refuse_unknown(
+        "variant", selection.variants, (each.name for kernel in chosen for each in kernel.variants)
+    )
+    _refuse_unknown(
+        "case", selection.cases, (each.name for kernel in chosen for each in kernel.cases)
+    )
+    return [
+        Cell(kernel=kernel, variant=variant, case=case)
+        for kernel in chosen
+        for variant in kernel.variants
+        if not selection.variants or variant.name in selection.variants
+        if device_kind in variant.declaration.devices
+        for case in kernel.cases
+        if device_kind in case.devices and _case_chosen(case, selection)
+    ]
+
+
+def left_out(kernels: Sequence[Kernel], selection: Selection, device_kind: str) -> list[Variant]:
+    """The chosen variants that are declared for other kinds of device only."""
+    return [
+        variant
+        for kernel in kernels
+        if not selection.kernels or kernel.name in selection.kernels
+        for variant in kernel.variants
+        if not selection.variants or variant.name in selection.variants
+        if device_kind not in variant.declaration.devices
+    ]
+
+
+def _case_chosen(case: Case, selection: Selection) -> bool:
+    if selection.cases:
+        return case.name in selection.cases
+    return selection.tier == "full" or case.tier == "smoke"
+
+
+def _refuse_unknown(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    names = set(known)
+    for name in asked:
+        if name not in names:
+            raise UsageError(f"no {what} '{name}' {did_you_mean(name, names)}")

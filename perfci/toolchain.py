@@ -1,0 +1,171 @@
+"""The compilers that are there, and the command that builds one variant with them."""
+
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfci.errors import BuildEnvironmentError
+from perfci.kernel import Variant
+
+INCLUDE = Path(__file__).parent / "include"
+CUDA_INSTALL_FOLDERS = ("/usr/local/cuda/bin", "/opt/cuda/bin")
+DEFAULT_ARCHITECTURES = ("sm_80", "sm_90")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """A compiler by its path and the version line that it prints."""
+
+    path: str
+    version: str
+
+
+def find_compiler(command: str) -> Compiler | None:
+    """The compiler of that name or path, or None where it is not there or does not answer."""
+    words = shlex.split(command)
+    path = _on_path(words[0]) if words else None
+    if path is None:
+        return None
+    version = _version(path)
+    return Compiler(path=shlex.join([path, *words[1:]]), version=version) if version else None
+
+
+def require_compiler(command: str, purpose: str) -> Compiler:
+    """Like find_compiler, but an error that says what to install where there is none."""
+    compiler = find_compiler(command)
+    if compiler is None:
+        hint = (
+            "install the CUDA toolkit or set [tool.perfci] nvcc"
+            if purpose == "CUDA"
+            else "install it (Debian, Ubuntu: apt-get install g++) or set CXX"
+        )
+        raise BuildEnvironmentError(f"{command}: no working {purpose} compiler there; {hint}")
+    return compiler
+
+
+def find_ninja() -> str | None:
+    """The ninja program: the one of the ninja package, else the one on the PATH."""
+    beside = Path(sysconfig.get_path("scripts")) / "ninja"
+    return str(beside) if beside.is_file() else shutil.which("ninja")
+
+
+def compile_command(
+    variant: Variant, *, compiler: Compiler, architectures: Sequence[str], module_name: str
+) -> list[str]:
+    """The command that turns a variant's source into a shared library, less ``-o``.
+
+    ``module_name`` is the Python module's name where the variant is a PyTorch extension.
+    """
+    assert variant.path is not None
+    declared = variant.declaration
+    cuda = variant.path.suffix == ".cu"
+    command = [*shlex.split(compiler.path), "-std=c++17", "-O3", "-shared"]
+    if cuda:
+        command += ["-Xcompiler", "-fPIC"]
+        for architecture in cuda_architectures(variant, architectures):
+            number = architecture.removeprefix("sm_")
+            command += ["-gencode", f"arch=compute_{number},code=sm_{number}"]
+    else:
+        command += ["-fPIC", "-Wall"]
+    command += [f"-I{INCLUDE}", f"-I{variant.path.parent}", *declared.flags]
+    if variant.kind == "extension":
+        command += _extension_flags(module_name)
+    return [*command, str(variant.path), *(f"-l{each}" for each in declared.libraries)]
+
+
+def cuda_architectures(variant: Variant, architectures: Sequence[str]) -> list[str]:
+    """The architectures to compile a CUDA variant for: those asked for that it can run on.
+
+    A variant that declares ``sm_90a`` is compiled for that wherever ``sm_90`` is asked for.
+    """
+    smallest = variant.declaration.architecture
+    asked = list(dict.fromkeys(architectures or DEFAULT_ARCHITECTURES))
+    if smallest is None:
+        return asked
+    fitting = [each for each in asked if architecture_number(each) >= architecture_number(smallest)]
+    if smallest[-1] in "af":
+        fitting = [smallest for each in fitting if each.rstrip("af") == smallest.rstrip("af")][:1]
+    return fitting
+
+
+def architecture_number(architecture: str) -> int:
+    """The number of an architecture: 90 for ``sm_90a``."""
+    return int(architecture.removeprefix("sm_").rstrip("af"))
+
+
+@functools.cache
+def host_processor_digest() -> str:
+    """What ``-march=native`` stands for on this machine: a digest of model and features."""
+    wanted = (
+        "vendor_id",
+        "cpu family",
+        "model",
+        "flags",
+        "CPU implementer",
+        "CPU part",
+        "Features",
+    )
+    lines: list[str] = []
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        key = line.partition(":")[0].strip()
+        if not line and lines:
+            break
+        if key in wanted:
+            lines.append(line)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def torch_version() -> str | None:
+    """The version of the torch that is installed, without importing it."""
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _extension_flags(module_name: str) -> list[str]:
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise BuildEnvironmentError("torch is not installed; a PyTorch extension needs it")
+    folder = Path(spec.origin).parent
+    return [
+        f"-DTORCH_EXTENSION_NAME={module_name}",
+        f"-I{folder / 'include'}",
+        f"-I{folder / 'include/torch/csrc/api/include'}",
+        f"-I{sysconfig.get_path('include')}",
+        f"-L{folder / 'lib'}",
+        "-ltorch",
+        "-ltorch_cpu",
+        "-lc10",
+        "-ltorch_python",
+    ]
+
+
+def _on_path(name: str) -> str | None:
+    found = shutil.which(name)
+    if found is None and name == "nvcc":
+        found = shutil.which(name, path=":".join(CUDA_INSTALL_FOLDERS))
+    return found
+
+
+@functools.cache
+def _version(path: str) -> str:
+    try:
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = [line.strip() for line in answer.stdout.splitlines() if line.strip()]
+    if answer.returncode != 0 or not lines:
+        return ""
+    # nvcc's first line is its name, the last its build; a host compiler's first says it all.
+    return lines[-1] if "nvcc" in Path(path).name else lines[0]

@@ -1,0 +1,93 @@
+"""A small elementwise kernel in a folder of its own: the least that a user has to write."""
+
+import subprocess
+from pathlib import Path
+
+REFERENCE = '''\
+"""y = a * x + b, elementwise."""
+
+import torch
+
+
+def make_inputs(*, count, dtype, device, generator):
+    x = torch.randn(count, dtype=dtype, device=device, generator=generator)
+    return {"x": x, "a": 2.5, "b": -1.0}
+
+
+def reference(x, a, b):
+    return a * x + b
+
+
+def bytes_moved(*, count, dtype):
+    return 2 * count * dtype.itemsize
+
+
+def flops(*, count):
+    return 2 * count
+'''
+CASES = """\
+[[bench]]
+name = "large"
+tier = "smoke"
+count = 65536
+
+[[check]]
+name = "one"
+tier = "smoke"
+count = 1
+
+[[check]]
+name = "odd"
+tier = "smoke"
+count = 1001
+"""
+PLAIN = """\
+#include <perfci.h>
+
+extern "C" int perfci_run(const perfci_call *call) {
+  const perfci_tensor *x = &call->inputs[0], *y = &call->outputs[0];
+  if (x->dtype != PERFCI_FLOAT32) return perfci_fail(call, "x is not float32");
+  const float a = (float)call->scalars[0].real, b = (float)call->scalars[1].real;
+  for (int64_t i = 0; i < x->shape[0]; ++i)
+    ((float *)y->data)[i] = a * ((const float *)x->data)[i * x->strides[0]] + b;
+  return 0;
+}
+"""
+EAGER = "def run(x, a, b):\n    return a * x + b\n"
+
+
+def body(statement: str) -> str:
+    """A C variant that does something else first; ``count``, ``x`` and ``y`` are at hand."""
+    return PLAIN.replace(
+        "  for (int64_t",
+        "  const int64_t count = x->shape[0]; (void)count;\n" + statement + "\n  for (int64_t",
+    )
+
+
+def write_kernel(root: Path, name: str = "axpb", **files: str) -> Path:
+    """Write ``kernels/<name>`` under a root; keyword ``plain__cpp="…"`` becomes plain.cpp."""
+    folder = root / "kernels" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "reference.py").write_text(files.pop("reference__py", REFERENCE))
+    (folder / "cases.toml").write_text(files.pop("cases__toml", CASES))
+    for key, text in (files or {"plain__cpp": PLAIN}).items():
+        path = folder / key.replace("__", ".").replace("wrong_", "wrong/", 1)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def git(root: Path, *arguments: str) -> str:
+    """Run git in a folder as a fixed author and return what it prints."""
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    options = [*identity, "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main"]
+    command = ["git", *options, *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit_all(root: Path, message: str) -> str:
+    """Commit everything under a root and return the SHA."""
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", message)
+    return git(root, "rev-parse", "HEAD")
