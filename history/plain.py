@@ -185,7 +185,7 @@ def _read_number(value: object, path: str) -> float:
         return value
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise _mismatch(value, "a number", path)
-    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER or not math.isfinite(value):
+    if (isinstance(value, int) and abs(value) > _LARGEST_INTEGER) or not math.isfinite(value):
         raise _mismatch(value, "a finite number", path)
     return float(value)
 

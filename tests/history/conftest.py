@@ -1,5 +1,8 @@
+import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -99,3 +102,68 @@ def make_run() -> Callable[..., Run]:
         )
 
     return build
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A real git repository for tests; every commit gets a later date unless told otherwise."""
+
+    path: Path
+
+    def git(self, *arguments: str, **environment: str) -> str:
+        command = ["git", "-C", str(self.path), *arguments]
+        ended = subprocess.run(
+            command, check=True, capture_output=True, env={**ENVIRONMENT, **environment}
+        )
+        return ended.stdout.decode().strip()
+
+    def commit(self, subject: str = "change", *, at: int = 1_700_000_000, file: str = "f") -> str:
+        with (self.path / file).open("a") as stream:
+            stream.write(subject + "\n")
+        self.git("add", "--all")
+        date = f"{at} +0200"
+        self.git("commit", "-qm", subject, GIT_COMMITTER_DATE=date, GIT_AUTHOR_DATE=date)
+        return self.git("rev-parse", "HEAD")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def clone(self, name: str, *options: str) -> "Repository":
+        target = self.path.parent / name
+        self.git("clone", "-q", *options, f"file://{self.path}", str(target))
+        return Repository(target)
+
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+}
+
+
+@pytest.fixture
+def make_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Repository]:
+    """A builder of repositories below ``tmp_path``, away from the user's own configuration."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+    def build(name: str = "repository", *options: str) -> Repository:
+        repository = Repository(tmp_path / name)
+        repository.path.mkdir()
+        repository.git("init", "-q", "--initial-branch=main", *options)
+        return repository
+
+    return build
+
+
+@pytest.fixture
+def repository(make_repository: Callable[..., Repository]) -> Repository:
+    """An empty repository."""
+    return make_repository()

@@ -1,0 +1,91 @@
+"""Git's plumbing, run without prompts, pagers, hooks or a locale of its own.
+
+GitPython runs the commands. Where it is not installed, as on a machine that only measures, the
+same commands run by themselves; nothing else here knows the difference.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfci.history.errors import CommitError
+from perfci.history.text import one_line
+
+_ENVIRONMENT = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LANGUAGE": "C",
+    "LC_ALL": "C",
+}
+_OPTIONS = ("--no-pager", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitAnswer:
+    """How a git command ended; ``output`` keeps bytes that are not UTF-8 as lone surrogates."""
+
+    status: int
+    output: str
+    complaint: str
+
+
+def ask_git(root: Path, *arguments: str) -> GitAnswer:
+    """Run a git command in a folder, whatever its exit status.
+
+    Raises CommitError where git itself cannot be run.
+    """
+    if any("\0" in each for each in arguments):
+        raise CommitError("git takes no NUL character in its arguments")
+    try:
+        status, output, complaint = _execute(["git", "-C", str(root), *_OPTIONS, *arguments])
+    except FileNotFoundError:
+        raise CommitError("git is not installed: install it, or name the commit by hand") from None
+    except OSError as error:
+        raise CommitError(f"git cannot be run: {error.strerror}") from None
+    return GitAnswer(
+        status=status,
+        output=output.decode("utf-8", "surrogateescape").removesuffix("\n"),
+        complaint=one_line(complaint.decode("utf-8", "replace")),
+    )
+
+
+def run_git(root: Path, *arguments: str) -> str:
+    """The output of a git command in a folder, without the last newline.
+
+    Raises CommitError with git's complaint where the command fails.
+    """
+    answer = ask_git(root, *arguments)
+    if answer.status != 0:
+        complaint = answer.complaint or f"exit status {answer.status}"
+        raise CommitError(f"git {arguments[0]} in {one_line(str(root))}: {complaint}")
+    return answer.output
+
+
+def _execute(command: list[str]) -> tuple[int, bytes, bytes]:
+    """Exit status, output and complaints of a command."""
+    try:
+        import git  # noqa: PLC0415 - may not be installed, and takes its time to import
+    except ImportError:
+        ended = subprocess.run(
+            command,
+            env=os.environ | _ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        return ended.returncode, ended.stdout, ended.stderr
+    try:
+        status, output, complaint = git.cmd.Git().execute(
+            command,
+            env=_ENVIRONMENT,
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+            shell=False,
+        )
+    except git.exc.GitCommandNotFound:
+        raise FileNotFoundError(command[0]) from None
+    return status, output, complaint.encode("utf-8", "replace")
