@@ -1,0 +1,214 @@
+"""Imports go one way: history ← perfci ← command line, and torch stays with what needs it."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[1]
+_STANDARD = sys.stdlib_module_names
+_KERNELS_MAY = {"torch", "triton"}
+_HISTORY_MAY = {"numpy", "git"}
+_STORES_MAY = _HISTORY_MAY | {"alembic", "sqlalchemy"}
+_TOP = ("perfci.cli", "perfci.__main__")
+_WITH_TORCH = {  # at the latest when their functions run; every other module does without
+    "perfci.check",
+    "perfci.entry",
+    "perfci.inputs",
+    "perfci.numerics",
+    "perfci.passes",
+    "perfci.prepare",
+    "perfci.recording",
+    "perfci.run",
+    "perfci.worker",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name; ``lazy`` where a function imports it."""
+
+    name: str
+    lazy: bool
+
+
+def _is_within(module: str, *packages: str) -> bool:
+    return any(module == each or module.startswith(f"{each}.") for each in packages)
+
+
+def _read_sources() -> dict[str, str]:
+    """The text of every module of perfci, history and dashboard by its import name."""
+    sources = {}
+    for folder, package in (("perfci", ""), ("history", "perfci."), ("dashboard", "perfci.")):
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(_ROOT).with_suffix("").parts
+            if folder == "perfci" and parts[1] in ("history", "dashboard"):
+                continue  # links that some versions of Python follow
+            name = package + ".".join(parts).removesuffix(".__init__")
+            sources[name] = path.read_text(encoding="utf-8")
+    return sources
+
+
+def _walk(node: ast.AST, *, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
+    for child in ast.iter_child_nodes(node):
+        yield child, lazy
+        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from _walk(child, lazy=lazy or inside)
+
+
+def read_imports(source: str) -> list[Import]:
+    """Every import of a module, wherever it stands; ``from a import b`` is both a and a.b."""
+    found = []
+    for node, lazy in _walk(ast.parse(source), lazy=False):
+        if isinstance(node, ast.Import):
+            found += [Import(each.name, lazy) for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            found += [
+                Import(base, lazy),
+                *(Import(f"{base}.{each.name}", lazy) for each in node.names),
+            ]
+    return found
+
+
+def _reach(module: str, sources: Mapping[str, str], *, lazily: bool) -> dict[str, str]:
+    """All that importing a module imports, each with the module that imports it first."""
+    reached: dict[str, str] = {}
+    waiting = [module]
+    while waiting:
+        importer = waiting.pop()
+        for each in read_imports(sources[importer]):
+            if each.lazy and not lazily:
+                continue
+            parts = each.name.split(".")
+            for length in range(1, len(parts) + 1):
+                name = ".".join(parts[:length])
+                if name not in reached:
+                    reached[name] = importer
+                    waiting += [name] if name in sources else []
+    return reached
+
+
+def _find_forbidden(module: str, names: set[str]) -> set[str]:
+    """What a module imports that its layer may not."""
+    outside = {name for name in names if not _is_within(name, "perfci", *_STANDARD)}
+    ours = names - outside
+    if _is_within(module, "perfci.history"):
+        may = _STORES_MAY if _is_within(module, "perfci.history.stores") else _HISTORY_MAY
+        strangers = {each for each in ours if _is_within(each, "perfci")} - {"perfci"}
+        return {each for each in outside if not _is_within(each, *may)} | {
+            each for each in strangers if not _is_within(each, "perfci.history")
+        }
+    if _is_within(module, "perfci.dashboard"):
+        return {each for each in ours if _is_within(each, *_TOP)}
+    if not _is_within(module, *_TOP):
+        return {each for each in ours if _is_within(each, "perfci.dashboard", *_TOP)}
+    return set()
+
+
+def find_violations(sources: Mapping[str, str]) -> list[str]:
+    """Say of every module what it imports that it may not."""
+    violations = []
+    for module, source in sources.items():
+        names = {each.name for each in read_imports(source)}
+        violations += [
+            f"{module} imports {each}" for each in sorted(_find_forbidden(module, names))
+        ]
+        if any(name.startswith(".") for name in names):
+            violations.append(f"{module} imports relatively")
+        if module in _WITH_TORCH:
+            continue
+        reached = _reach(module, sources, lazily=not _is_within(module, *_TOP))
+        banned = ("torch", "dash") if module in _TOP else ("torch",)
+        violations += [
+            f"{module} reaches {each} through {reached[each]}" for each in banned if each in reached
+        ]
+    return violations
+
+
+def test_every_import_goes_the_right_way() -> None:
+    assert find_violations(_read_sources()) == []
+
+
+def test_every_module_that_may_import_torch_does() -> None:
+    sources = _read_sources()
+    idle = [each for each in _WITH_TORCH if "torch" not in _reach(each, sources, lazily=True)]
+    assert idle == []
+
+
+def test_kernels_import_torch_and_triton_only() -> None:
+    strangers = [
+        f"{path.relative_to(_ROOT)} imports {each.name}"
+        for path in sorted((_ROOT / "kernels").rglob("*.py"))
+        for each in read_imports(path.read_text(encoding="utf-8"))
+        if not _is_within(each.name, *_KERNELS_MAY, *_STANDARD)
+    ]
+    assert strangers == []
+
+
+_PLANTED = {
+    "perfci": "",
+    "perfci.errors": "",
+    "perfci.history": "",
+    "perfci.history.model": "import math, numpy\n",
+    "perfci.check": "import torch\n",
+    "perfci.stats": "import numpy\n",
+    "perfci.dashboard": "from perfci.history import model\n",
+    "perfci.cli": "def run():\n    from perfci import check\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "violation"),
+    [
+        ("perfci.stats", "def f():\n    import torch\n", "reaches torch through perfci.stats"),
+        ("perfci.stats", "from perfci import check\n", "reaches torch through perfci.check"),
+        (
+            "perfci.stats",
+            "class A:\n    import torch.nn as n\n",
+            "reaches torch through perfci.stats",
+        ),
+        ("perfci.dashboard", "import perfci.check\n", "reaches torch through perfci.check"),
+        ("perfci.history.model", "import perfci.errors\n", "imports perfci.errors"),
+        ("perfci.history.model", "from perfci import errors\n", "imports perfci.errors"),
+        ("perfci.history.model", "import sqlalchemy\n", "imports sqlalchemy"),
+        ("perfci.history.model", "from . import text\n", "imports relatively"),
+        ("perfci.stats", "import perfci.cli\n", "imports perfci.cli"),
+        ("perfci.check", "from perfci import dashboard\n", "imports perfci.dashboard"),
+        ("perfci.dashboard", "from perfci.cli import main\n", "imports perfci.cli"),
+        ("perfci.cli", "from perfci import check\n", "reaches torch through perfci.check"),
+        ("perfci.cli", "from dash import Dash\n", "reaches dash through perfci.cli"),
+    ],
+)
+def test_a_planted_import_is_found(module: str, source: str, violation: str) -> None:
+    assert find_violations(_PLANTED) == []
+    found = find_violations({**_PLANTED, module: source})
+    assert f"{module} {violation}" in found
+
+
+def test_what_needs_no_torch_imports_without_it() -> None:
+    """Pages are left to the app that registers them."""
+    modules = [
+        module
+        for module in _read_sources()
+        if module not in _WITH_TORCH
+        and not _is_within(module, "perfci.dashboard.pages", "perfci.__main__")
+    ]
+    program = (
+        "import importlib, sys\n"
+        "sys.modules['torch'] = None\n"
+        "for name in sys.argv[1:]:\n"
+        "    importlib.import_module(name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *modules],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
