@@ -5,7 +5,7 @@ on inputs that it has not seen, and its inputs must be unchanged after.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,12 +52,15 @@ class Truth:
 
 
 class WrongError(Exception):
-    """A kernel's output is wrong: the status and the reason of its row."""
+    """A kernel's output is wrong: the status, the reason and the errors of its row."""
 
-    def __init__(self, status: Status, message: str) -> None:
+    def __init__(
+        self, status: Status, message: str, figures: Mapping[str, float] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.figures = figures or {}
 
 
 class BadCaseError(Exception):
@@ -76,9 +79,9 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
             truth = find_truth(subject, arguments)
             after = _called(subject, arguments, templates)
             for outputs in (before, after):
-                for name, value in judge(subject, outputs, truth).items():
-                    worst[name] = max(worst.get(name, 0.0), value)
+                _raise_to(worst, judge(subject, outputs, truth))
     except WrongError as wrong:
+        _raise_to(worst, wrong.figures)
         return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
     except BadCaseError as bad:
         return Outcome(status=Status.RUNTIME_ERROR, message=str(bad))
@@ -149,7 +152,7 @@ def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
         )
         if wrong:
             prefix = f"output {index}: " if len(actual) > 1 else ""
-            raise WrongError(Status.WRONG_VALUES, prefix + wrong)
+            raise WrongError(Status.WRONG_VALUES, prefix + wrong, figures)
     return figures
 
 
@@ -224,6 +227,11 @@ def _widen(figures: dict[str, float], prefix: str, own: Errors) -> None:
         figures[prefix + name] = max(figures.get(prefix + name, 0.0), value)
 
 
+def _raise_to(worst: dict[str, float], figures: Mapping[str, float]) -> None:
+    for name, value in figures.items():
+        worst[name] = max(worst.get(name, 0.0), value)
+
+
 def _metrics(subject: Subject, worst: dict[str, float]) -> tuple[Metric, ...]:
     """The largest errors over all seeds, and what the case moves and does at the least."""
     known = case_arguments(subject.case)
@@ -239,7 +247,12 @@ def _metrics(subject: Subject, worst: dict[str, float]) -> tuple[Metric, ...]:
     return (
         *figures,
         *(
-            Metric(name=name, value=float(call_wanted(count, known)), unit=unit, direction=Direction.NEUTRAL)
+            Metric(
+                name=name,
+                value=float(call_wanted(count, known)),
+                unit=unit,
+                direction=Direction.NEUTRAL,
+            )
             for name, (count, unit) in counted.items()
         ),
     )

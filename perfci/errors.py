@@ -52,3 +52,9 @@ class DeviceError(PerfciError):
     """The device asked for is not there or cannot be used."""
 
     exit_code = ExitCode.DEVICE
+
+
+class MissingError(PerfciError):
+    """What was asked to be shown or compared has not been recorded."""
+
+    exit_code = ExitCode.MISSING_CELLS

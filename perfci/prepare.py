@@ -27,8 +27,7 @@ class Prepared:
 
     def fill(
         self,
-        builds: Sequence[Build],
-        cells: Sequence[Cell],
+        live: Sequence[tuple[Build, Cell]],
         *,
         server: PassServer,
         device: str,
@@ -41,7 +40,7 @@ class Prepared:
         """
         pending = [
             (build, cell)
-            for build, cell in zip(builds, cells, strict=True)
+            for build, cell in live
             if cell.variant.declaration.compiles and not self._marker(build, cell, device).exists()
         ]
         tasks = [

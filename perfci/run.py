@@ -67,14 +67,8 @@ def measure(
     states = _begin(cells, config, device_kind, observer)
     server = PassServer(child_environment(config.cache))
     limits = _limits(config, device_kind)
-    Prepared(config).fill(
-        [each.build for each in states if each.failure is None],
-        [each.cell for each in states if each.failure is None],
-        server=server,
-        device=device,
-        limits=limits,
-        observer=observer,
-    )
+    live = [(each.build, each.cell) for each in states if each.failure is None]
+    Prepared(config).fill(live, server=server, device=device, limits=limits, observer=observer)
     complete, interrupted = 0, False
     try:
         for index in range(passes if timed else 1):
@@ -104,6 +98,30 @@ def build_all(variants: Sequence[Variant], config: Config, observer: Observer) -
         config,
         architectures=config.architectures,
         on_step=lambda done, total, name: observer.step("build", done, total, name),
+    )
+
+
+def prepare_all(
+    cells: Sequence[Cell],
+    builds: Sequence[Build],
+    config: Config,
+    device: str,
+    device_kind: str,
+    observer: Observer,
+) -> int:
+    """Let the variants that compile at their first call do so; how many cells that were."""
+    by_name = {(each.variant.kernel, each.variant.name): each for each in builds}
+    live = [
+        (by_name[cell.variant.kernel, cell.variant.name], cell)
+        for cell in cells
+        if not skip_reason(cell.variant, cell.case, device_kind)
+    ]
+    return Prepared(config).fill(
+        live,
+        server=PassServer(child_environment(config.cache)),
+        device=device,
+        limits=_limits(config, device_kind),
+        observer=observer,
     )
 
 

@@ -76,14 +76,14 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         contract = "checked, not timed" if cell.contract is None else cell.contract.label
         groups.setdefault(_head(cell.kernel, contract), []).append(cell)
     for heading, group in groups.items():
-        rows = [(*_write_figures(cell), _write_status(cell.status)) for cell in group]
+        rows = [(*_write_figures(cell), write_status(cell.status)) for cell in group]
         colours = [_choose_colour(cell.status) for cell in group]
         lines += ["", heading, *_paint(lay_out(_CELL_COLUMNS, rows), rows, colours)]
     if not cells:
         lines += ["", *lay_out(_CELL_COLUMNS, [])]
     lines += [""]
-    lines += _list_reasons(
-        (f"{cell.kernel}/{cell.variant}/{cell.case}", _write_status(cell.status), cell.message)
+    lines += list_reasons(
+        (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
         for cell in cells
         if cell.status.is_failure
     )
@@ -110,7 +110,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
         lines += [heading, *table, ""]
     if not ordered:
         lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
-    lines += _list_reasons(
+    lines += list_reasons(
         (_name_cell(each), _write_verdict(each.verdict), _explain(each))
         for each in ordered
         if each.reason
@@ -195,7 +195,7 @@ def _explain(comparison: Comparison) -> str:
     return f"{comparison.reason}; {units.format_change(1.0 + visible)} would have shown"
 
 
-def _list_reasons(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
+def list_reasons(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
     """Write (name, state, message) as paragraphs; of a message only the first line."""
     lines: list[str] = []
     for name, state, message in reasons:
@@ -223,7 +223,7 @@ def _count_failures(counts: Counter[Status]) -> int:
     return sum(count for status, count in counts.items() if status.is_failure)
 
 
-def _write_status(status: Status) -> str:
+def write_status(status: Status) -> str:
     symbol = {Status.PASSED: "✓", Status.SKIPPED: "·"}.get(status, "✗")
     return f"{symbol} {status.value.replace('_', ' ')}"
 

@@ -1,0 +1,50 @@
+"""The program: runs the command line and turns errors into one line and an exit code."""
+
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from perfci.cli import cli
+from perfci.errors import ExitCode, PerfciError
+from perfci.history.errors import HistoryError
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        code = cli.main(prog_name="perfci", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return int(ExitCode.USAGE)
+    except (PerfciError, HistoryError) as error:
+        click.echo(f"perfci: {error}", err=True)
+        return int(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("perfci: interrupted; nothing that was recorded is lost", err=True)
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return int(ExitCode.FINE)
+    except Exception:  # noqa: BLE001 — whatever was not thought of must not look like a verdict
+        traceback.print_exc()
+        click.echo("perfci: this is a fault of perfci's own; please report it", err=True)
+        return int(ExitCode.UNCAUGHT)
+    return int(code or 0)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Being told to end is treated as Ctrl-C, so that what is complete is recorded."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The command line: one module a command, imported only when that command is asked for."""
+
+from importlib import import_module
+from typing import cast
+
+import click
+
+from perfci import __version__
+
+COMMANDS = {
+    "doctor": ("perfci.cli.doctor", "Say what is here, what is missing and what to do."),
+    "list": ("perfci.cli.list", "List kernels, their variants and cases."),
+    "build": ("perfci.cli.build", "Compile the variants that have changed."),
+    "check": ("perfci.cli.check", "Check variants against their references."),
+    "run": ("perfci.cli.run", "Build, check, time and record by commit."),
+    "show": ("perfci.cli.show", "Show a recorded run."),
+    "compare": ("perfci.cli.compare", "Compare two recorded commits, cell by cell."),
+    "history": ("perfci.cli.history", "List, export, import recorded runs."),
+    "serve": ("perfci.cli.serve", "Serve the dashboard."),
+}
+"""Name → module and short help; the command in a module is called ``command``."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The commands, in the order in which they are of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        return cast("click.Command", import_module(COMMANDS[cmd_name][0]).command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list of commands, from the short helps above."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="perfci")
+def cli() -> None:
+    r"""Continuous integration for GPU kernel performance.
+
+    Builds and runs kernels on each commit against their PyTorch references, records correctness
+    and latency by git SHA, and shows what became slower.
+
+    \b
+    Example:
+      perfci doctor             what is here, what is missing
+      perfci run                build, check, time and record
+      perfci compare HEAD~1 HEAD
+      perfci serve              look at it in a browser
+
+    \b
+    Exit codes: 0 fine, 1 regression or incorrect, 2 usage, 3 configuration,
+    4 build environment, 5 device, 6 store, 7 incomparable, 8 inconclusive,
+    9 missing cells, 70 a fault of perfci's own, 130 interrupted.
+    """

@@ -1,0 +1,105 @@
+"""perfci build: compile the variants that have changed."""
+
+import time
+
+import click
+
+from perfci import units
+from perfci.build import Build
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+    selection_of,
+    selection_options,
+)
+from perfci.config import Config
+from perfci.device import find_device
+from perfci.errors import ExitCode
+from perfci.kernel import discover
+from perfci.progress import progress
+from perfci.reports.columns import Column, lay_out
+from perfci.run import build_all, prepare_all
+from perfci.selection import Cell, Selection, select
+
+_COLUMNS = (
+    Column("kernel"),
+    Column("variant", shrinks=True),
+    Column("build", align="right"),
+    Column("digest"),
+)
+
+
+@click.command("build")
+@selection_options
+@device_option
+@kernels_option
+@json_option
+def command(
+    names: tuple[str, ...],
+    variants: tuple[str, ...],
+    cases: tuple[str, ...],
+    tier: str,
+    device: str | None,
+    kernels: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    r"""Compile the variants that have changed, all at once.
+
+    A variant that does not compile is listed with the compiler's message; the others are built.
+
+    \b
+    Example:
+      perfci build
+      perfci build --kernel mla_attention
+    """
+    config = config_of(kernels=kernels)
+    selection = selection_of(names, variants, cases, tier)
+    started_s = time.monotonic()
+    builds, prepared = _build(config, selection, device)
+    compiled = sum(not each.cached and each.library is not None for each in builds)
+    if as_json:
+        echo_json([_plain(each) for each in builds])
+    else:
+        echo_lines(lay_out(_COLUMNS, [_row(each) for each in builds]))
+        took = units.format_duration(time.monotonic() - started_s)
+        click.echo(f"\n{compiled} compiled, {prepared} prepared at their first call, in {took}")
+    failed = [each for each in builds if each.failed]
+    for each in failed:
+        click.echo(f"\n{each.variant.kernel}/{each.variant.name}:\n{each.message}", err=True)
+    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
+
+
+def _build(config: Config, selection: Selection, device: str | None) -> tuple[list[Build], int]:
+    torch_name, found = find_device(device)
+    cells: list[Cell] = select(discover(config.kernels), selection, found.kind)
+    variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
+    with progress() as observer:
+        builds = build_all(variants, config, observer)
+        prepared = prepare_all(cells, builds, config, torch_name, found.kind, observer)
+    return builds, prepared
+
+
+def _row(build: Build) -> tuple[str, ...]:
+    if build.failed:
+        outcome = "failed"
+    elif build.library is None:
+        outcome = "nothing to do"
+    else:
+        outcome = "unchanged" if build.cached else units.format_duration(build.compile_s)
+    return build.variant.kernel, build.variant.name, outcome, build.digest[:12]
+
+
+def _plain(build: Build) -> dict[str, object]:
+    return {
+        "kernel": build.variant.kernel,
+        "variant": build.variant.name,
+        "digest": build.digest,
+        "library": str(build.library) if build.library else None,
+        "cached": build.cached,
+        "compile_s": build.compile_s,
+        "message": build.message,
+    }

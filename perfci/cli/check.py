@@ -1,0 +1,101 @@
+"""perfci check: variants against their references, negative controls included."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import click
+
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+    selection_of,
+    selection_options,
+)
+from perfci.device import find_device
+from perfci.errors import ConfigurationError, ExitCode
+from perfci.history.model import Measurement, Status
+from perfci.history.plain import plain
+from perfci.kernel import Kernel, discover
+from perfci.progress import progress
+from perfci.reports.checks import check_table
+from perfci.run import measure
+from perfci.selection import select
+
+
+@click.command("check")
+@selection_options
+@device_option
+@click.option("--no-controls", is_flag=True, help="Leave out the negative controls in wrong/.")
+@kernels_option
+@json_option
+def command(
+    names: tuple[str, ...],
+    variants: tuple[str, ...],
+    cases: tuple[str, ...],
+    tier: str,
+    device: str | None,
+    no_controls: bool,  # noqa: FBT001
+    kernels: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    r"""Check variants against their references; nothing is timed or recorded.
+
+    The negative controls in a kernel's wrong/ are checked too: each must be rejected by at least
+    one case, or the cases are too weak to be trusted.
+
+    \b
+    Example:
+      perfci check
+      perfci check --kernel mla_attention --tier full
+    """
+    config = config_of(kernels=kernels)
+    selection = selection_of(names, variants, cases, tier)
+    torch_name, found = find_device(device)
+    discovered = discover(config.kernels)
+    cells = select(discovered, selection, found.kind)
+    controls = []
+    if not (no_controls or selection.variants):
+        controls = select(_as_controls(discovered), selection, found.kind)
+    if not cells:
+        raise ConfigurationError(
+            f"{config.kernels}: nothing to check on {torch_name} with this selection"
+        )
+    with progress() as observer:
+        measured = measure(
+            [*cells, *controls],
+            config,
+            device=torch_name,
+            device_kind=found.kind,
+            passes=1,
+            timed=False,
+            observer=observer,
+        )
+    rows = measured.measurements[: len(cells)]
+    control_rows = measured.measurements[len(cells) :]
+    accepted = accepted_controls(control_rows)
+    if as_json:
+        echo_json({"checks": plain(rows), "controls": plain(control_rows), "accepted": accepted})
+    else:
+        echo_lines(check_table(rows, control_rows, accepted))
+    wrong = accepted or any(row.status.is_failure for row in rows)
+    return int(ExitCode.REGRESSION_OR_INCORRECT if wrong else ExitCode.FINE)
+
+
+def accepted_controls(rows: Sequence[Measurement]) -> list[str]:
+    """The negative controls, as kernel/name, that no case has rejected as wrong."""
+    names = dict.fromkeys(f"{row.kernel}/{row.variant}" for row in rows)
+    rejected = {
+        f"{row.kernel}/{row.variant}"
+        for row in rows
+        if row.status.is_incorrect or row.status is Status.TIMEOUT
+    }
+    return [name for name in names if name not in rejected]
+
+
+def _as_controls(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """The kernels with their controls in the place of their variants."""
+    return [replace(kernel, variants=kernel.controls) for kernel in kernels]

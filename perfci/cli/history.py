@@ -1,0 +1,115 @@
+"""perfci history: list, export and import recorded runs."""
+
+from pathlib import Path
+
+import click
+
+from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
+from perfci.errors import ExitCode
+from perfci.history.codec import read_run_file, write_run_file
+from perfci.history.errors import RunFileError
+from perfci.history.plain import plain
+from perfci.history.stores import Store, open_store
+from perfci.reports.text import run_list
+from perfci.runs import runs_at
+
+
+@click.group("history")
+def command() -> None:
+    r"""List, export and import recorded runs.
+
+    \b
+    Example:
+      perfci history ls
+      perfci history export --out runs
+      perfci history import run.json.gz
+    """
+
+
+@command.command("ls")
+@click.option("--testbed", metavar="NAME", help="Only the runs of this testbed.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N.")
+@store_option
+@json_option
+def ls(testbed: str | None, limit: int | None, store: str | None, as_json: bool) -> None:  # noqa: FBT001
+    r"""List recorded runs, newest first.
+
+    \b
+    Example:
+      perfci history ls --limit 20
+    """
+    with open_store(config_of(store).store) as history:
+        runs = list(history.runs(testbed=testbed, limit=limit))
+    if as_json:
+        echo_json([plain(run) for run in runs])
+    else:
+        echo_lines(run_list(runs))
+
+
+@command.command("export")
+@click.argument("revisions", nargs=-1)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder for the run files, one a run.",
+)
+@store_option
+def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
+    r"""Write run files of all runs, or of the commits that are named.
+
+    \b
+    Example:
+      perfci history export --out runs
+      perfci history export HEAD HEAD~1 --out runs
+    """
+    config = config_of(store)
+    out.mkdir(parents=True, exist_ok=True)
+    with open_store(config.store) as history:
+        if revisions:
+            runs = [run for each in revisions for run in runs_at(history, config.root, each)]
+        else:
+            runs = list(history.runs())
+        for run in runs:
+            write_run_file(out / f"{run.run_id}.json.gz", history.run(run.run_id))
+    click.echo(f"{len(runs)} runs written to {out}")
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@store_option
+def import_(files: tuple[Path, ...], store: str | None) -> int:
+    r"""Bring in run files; a folder stands for the run files in it.
+
+    A run that is there already is left alone. A file that cannot be read is named and left, and
+    the others are brought in.
+
+    \b
+    Example:
+      perfci history import run.json.gz
+      perfci history import examples/h200
+    """
+    paths = [path for each in files for path in _run_files(each)]
+    refused = 0
+    with open_store(config_of(store).store) as history:
+        counts = {"new": 0, "known": 0}
+        for path in paths:
+            try:
+                counts["new" if _import_one(history, path) else "known"] += 1
+            except RunFileError as error:
+                click.echo(f"perfci: {error}", err=True)
+                refused += 1
+    click.echo(
+        f"{counts['new']} runs brought in, {counts['known']} there already, {refused} refused"
+    )
+    return int(ExitCode.STORE if refused else ExitCode.FINE)
+
+
+def _import_one(store: Store, path: Path) -> bool:
+    return store.add(read_run_file(path))
+
+
+def _run_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.name.endswith((".json.gz", ".json")))

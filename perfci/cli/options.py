@@ -1,0 +1,60 @@
+"""Options that several commands share, and what they stand for."""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from perfci.config import Config, load_config
+from perfci.selection import Selection
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+store_option = click.option(
+    "--store", metavar="URL", help="Where runs are kept: a file, or sqlite:///PATH."
+)
+kernels_option = click.option("--kernels", metavar="DIR", help="The folder of kernels.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+device_option = click.option("--device", metavar="NAME", help="Where to run (default: the best).")
+
+
+def selection_options(command: F) -> F:
+    """--kernel, --variant, --case and --tier."""
+    for option in (
+        click.option(
+            "--tier",
+            type=click.Choice(["smoke", "full"]),
+            default="smoke",
+            show_default=True,
+            help="smoke: the quick cases; full: all of them.",
+        ),
+        click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case."),
+        click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this one."),
+        click.option("--kernel", "names", multiple=True, metavar="NAME", help="Only this kernel."),
+    ):
+        command = option(command)
+    return command
+
+
+def config_of(store: str | None = None, kernels: str | None = None, **flags: Any) -> Config:
+    """The configuration here, with flags on top."""
+    return load_config(store=store, kernels=kernels, **flags)
+
+
+def selection_of(
+    names: tuple[str, ...], variants: tuple[str, ...], cases: tuple[str, ...], tier: str
+) -> Selection:
+    """The selection that the options describe."""
+    chosen: Any = tier
+    return Selection(kernels=names, variants=variants, cases=cases, tier=chosen)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def echo_lines(lines: list[str]) -> None:
+    """Print a report."""
+    click.echo("\n".join(lines))

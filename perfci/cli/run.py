@@ -1,0 +1,268 @@
+"""perfci run: build, check, time and record by commit."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from perfci import recording
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+    selection_of,
+    selection_options,
+    store_option,
+)
+from perfci.config import Config
+from perfci.device import environment, find_device
+from perfci.errors import ConfigurationError, ExitCode, UsageError
+from perfci.history import commits
+from perfci.history.codec import write_run_file
+from perfci.history.errors import HistoryError
+from perfci.history.model import Environment, Run
+from perfci.history.plain import plain
+from perfci.history.stores import Store, open_store
+from perfci.history.summary import cell, run_summary
+from perfci.progress import progress
+from perfci.recording import Subject
+from perfci.reports.text import run_table
+from perfci.run import measure
+from perfci.selection import Selection, left_out, select
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What the command line asks for, resolved."""
+
+    config: Config
+    selection: Selection
+    device: str
+    environment: Environment
+    passes: int
+    trigger: str
+    out: Path | None
+    as_json: bool
+
+
+@click.command("run")
+@selection_options
+@device_option
+@click.option("--passes", type=click.IntRange(1, 1000), help="Fresh processes to measure in.")
+@click.option(
+    "--commit",
+    "revision",
+    metavar="REV",
+    help="Measure this commit in a temporary worktree; outside of a repository: the SHA of what "
+    "lies here.",
+)
+@click.option(
+    "--range", "span", metavar="A..B", help="Measure the commits after A up to B, oldest first."
+)
+@click.option("--again", is_flag=True, help="With --range: also what is recorded already.")
+@click.option(
+    "--cases-from",
+    type=click.Choice(["here", "commit"]),
+    default="here",
+    show_default=True,
+    help="Whose references and cases judge other commits.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write a run file instead of recording; with --range a folder of them.",
+)
+@kernels_option
+@store_option
+@json_option
+def command(
+    names: tuple[str, ...],
+    variants: tuple[str, ...],
+    cases: tuple[str, ...],
+    tier: str,
+    device: str | None,
+    passes: int | None,
+    revision: str | None,
+    span: str | None,
+    again: bool,  # noqa: FBT001
+    cases_from: str,
+    out: Path | None,
+    kernels: str | None,
+    store: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    r"""Build, check, time and record kernels, filed under their commit.
+
+    Without --commit or --range the working tree is measured; where it differs from HEAD, the run
+    is kept apart from the commit's.
+
+    \b
+    Example:
+      perfci run
+      perfci run --kernel mla_attention --passes 10
+      perfci run --range HEAD~5..HEAD
+      perfci run --out run.json.gz
+    """
+    if revision and span:
+        raise UsageError("--commit and --range exclude each other; give one")
+    config = config_of(store, kernels, passes=passes)
+    torch_name, found = find_device(device)
+    request = _Request(
+        config=config,
+        selection=selection_of(names, variants, cases, tier),
+        device=torch_name,
+        environment=environment(found, config),
+        passes=config.passes,
+        trigger="range" if span else "local",
+        out=out,
+        as_json=as_json,
+    )
+    with _opened(request) as history:
+        root = commits.repository_root(config.kernels if config.kernels.is_dir() else config.root)
+        if root is None or not (revision or span):
+            if span:
+                raise UsageError(f"{config.root} is in no git repository: --range needs one")
+            with nullcontext(recording.here(config, revision)) as subject:
+                return _record(request, history, subject, out)
+        shas = commits.commit_range(root, span) if span else [commits.resolve(root, revision or "")]
+        pending = shas if again or not span else _unrecorded(shas, request, history)
+        return _record_commits(
+            request, history, root, pending, total=len(shas), own_cases=cases_from == "commit"
+        )
+
+
+@contextmanager
+def _opened(request: _Request) -> Iterator[Store | None]:
+    """The store, opened before anything is measured, so that a bad one costs nothing."""
+    if request.out is not None:
+        folder = request.out if request.trigger == "range" else request.out.absolute().parent
+        if not (folder.is_dir() or request.trigger == "range"):
+            raise UsageError(f"{folder}: no such folder; make it, or give --out another path")
+        yield None
+        return
+    with open_store(request.config.store) as store:
+        yield store
+
+
+def _unrecorded(shas: list[str], request: _Request, store: Store | None) -> list[str]:
+    if store is None:
+        return shas
+    recorded = {
+        run.commit.sha
+        for run in store.runs(testbed=request.environment.testbed)
+        if run.commit.dirty is None
+    }
+    return [sha for sha in shas if sha not in recorded]
+
+
+def _record_commits(
+    request: _Request,
+    store: Store | None,
+    root: Path,
+    shas: list[str],
+    *,
+    total: int,
+    own_cases: bool,
+) -> int:
+    """Measure commits one after the other; the worst exit code, 9 where one had no kernels."""
+    if total > len(shas):
+        click.echo(f"{total - len(shas)} of {total} commits are recorded already", err=True)
+    codes = [int(ExitCode.FINE)]
+    for number, sha in enumerate(shas, 1):
+        click.echo(f"commit {number} of {len(shas)}: {sha[:10]}", err=True)
+        try:
+            with recording.at_commit(request.config, root, sha, own_cases=own_cases) as subject:
+                codes.append(_record(request, store, subject, _file_in(request, subject)))
+        except ConfigurationError as error:
+            click.echo(f"perfci: commit {sha[:10]} is left out: {error}", err=True)
+            codes.append(int(ExitCode.MISSING_CELLS))
+    return int(ExitCode.REGRESSION_OR_INCORRECT) if 1 in codes else max(codes)
+
+
+def _file_in(request: _Request, subject: Subject) -> Path | None:
+    """The run file of a commit: the one asked for, or in the folder that a range wants."""
+    if request.out is None or request.trigger != "range":
+        return request.out
+    request.out.mkdir(parents=True, exist_ok=True)
+    return request.out / f"{subject.commit.sha[:10]}.json.gz"
+
+
+def _record(request: _Request, store: Store | None, subject: Subject, out: Path | None) -> int:
+    """Measure one subject, record it and show it; the exit code."""
+    cells = select(subject.kernels, request.selection, request.environment.device.kind)
+    _say_what_is_left_out(request, subject)
+    if not cells:
+        raise ConfigurationError(
+            f"{request.config.kernels}: nothing to measure on {request.device} with this selection"
+        )
+    started_at = datetime.now(UTC)
+    with progress() as observer:
+        measured = measure(
+            cells,
+            request.config,
+            device=request.device,
+            device_kind=request.environment.device.kind,
+            passes=request.passes,
+            observer=observer,
+        )
+    run = recording.assemble(
+        subject,
+        measured,
+        request.environment,
+        started_at=started_at,
+        trigger=request.trigger,
+        attempt=_attempt(subject, request, store),
+    )
+    _keep(run, store, out)
+    _show(request, run)
+    if measured.interrupted:
+        complete = f"{measured.passes} of {request.passes} passes"
+        click.echo(f"interrupted: {complete} were complete and are kept", err=True)
+        raise KeyboardInterrupt
+    failed = any(each.status.is_failure for each in run.measurements)
+    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
+
+
+def _keep(run: Run, store: Store | None, out: Path | None) -> None:
+    """Record a run; where that fails, leave it in a file rather than lose it."""
+    try:
+        if store is not None:
+            store.add(run)
+        elif out is not None:
+            write_run_file(out, run)
+    except HistoryError:
+        rescue = Path(tempfile.gettempdir()) / f"perfci-{run.run_id}.json.gz"
+        write_run_file(rescue, run)
+        click.echo(f"perfci: the run is kept in {rescue}; bring it in with", err=True)
+        click.echo(f"  perfci history import {rescue}", err=True)
+        raise
+
+
+def _attempt(subject: Subject, request: _Request, store: Store | None) -> int:
+    if store is None:
+        return 1
+    commit = subject.commit
+    earlier = store.runs(sha_prefix=commit.sha, testbed=request.environment.testbed)
+    return 1 + sum(run.commit.dirty == commit.dirty for run in earlier)
+
+
+def _say_what_is_left_out(request: _Request, subject: Subject) -> None:
+    kind = request.environment.device.kind
+    others = left_out(subject.kernels, request.selection, kind)
+    if others:
+        click.echo(f"{len(others)} variants are not for {kind}: left out", err=True)
+
+
+def _show(request: _Request, run: Run) -> None:
+    if request.as_json:
+        echo_json(plain(run))
+        return
+    cells = [cell(run.run_id, each) for each in run.measurements]
+    echo_lines(run_table(run_summary(run), cells))

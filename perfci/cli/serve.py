@@ -1,0 +1,32 @@
+"""perfci serve: the dashboard."""
+
+import click
+
+from perfci.cli.options import config_of, store_option
+from perfci.dashboard.app import serve
+from perfci.errors import UsageError
+from perfci.history.stores import open_store
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True)
+@click.option("--repository-url", metavar="URL", help="Where commits can be seen on the web.")
+@store_option
+def command(host: str, port: int, repository_url: str | None, store: str | None) -> None:
+    r"""Serve the dashboard until Ctrl-C.
+
+    \b
+    Example:
+      perfci serve
+      perfci serve --port 9000 --repository-url https://github.com/OWNER/NAME
+    """
+    config = config_of(store, repository_url=repository_url)
+    open_store(config.store).close()
+    click.echo(f"dashboard of {config.store} at http://{host}:{port}/ (Ctrl-C ends it)")
+    try:
+        serve(config.store, host, port, repository_url=config.repository_url)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen at {host}:{port}: {error.strerror}; choose another with --port"
+        ) from None

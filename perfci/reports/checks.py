@@ -1,0 +1,65 @@
+"""A check of variants and negative controls, as lines for a terminal, at most 80 wide."""
+
+from collections.abc import Sequence
+
+from perfci import units
+from perfci.history.model import Measurement
+from perfci.reports.columns import Column, lay_out, wrap
+from perfci.reports.text import list_reasons, write_status
+
+_COLUMNS = (
+    Column("variant", shrinks=True),
+    Column("case", shrinks=True),
+    Column("error", align="right"),
+    Column("yardstick", align="right"),
+    Column("status"),
+)
+_CONTROL_COLUMNS = (Column("control", shrinks=True), Column("rejected by", shrinks=True))
+
+
+def check_table(
+    rows: Sequence[Measurement], controls: Sequence[Measurement], accepted: Sequence[str]
+) -> list[str]:
+    """Write checks a kernel at a time, then what each negative control was rejected by."""
+    lines: list[str] = []
+    for kernel in dict.fromkeys(row.kernel for row in rows):
+        group = [row for row in rows if row.kernel == kernel]
+        lines += [kernel, *lay_out(_COLUMNS, [_write(row) for row in group]), ""]
+    lines += list_reasons(
+        (f"{row.kernel}/{row.variant}/{row.case}", write_status(row.status), row.message)
+        for row in rows
+        if row.status.is_failure
+    )
+    names = dict.fromkeys(f"{row.kernel}/{row.variant}" for row in controls)
+    if names:
+        lines += ["negative controls"]
+        lines += lay_out(_CONTROL_COLUMNS, [(name, _rejection(name, controls)) for name in names])
+        lines += [""]
+    if accepted:
+        text = f"no case rejects {', '.join(accepted)}: the cases are too weak to be trusted"
+        lines += [*wrap(text, indent=0), ""]
+    passed = sum(not row.status.is_failure for row in rows)
+    rejected = len(names) - len(accepted)
+    return [
+        *lines,
+        f"{passed} of {len(rows)} checks fine, {rejected} of {len(names)} controls rejected",
+    ]
+
+
+def _write(row: Measurement) -> tuple[str, ...]:
+    errors = [row.metric("max_abs_error"), row.metric("yardstick_max_abs_error")]
+    return (
+        row.variant,
+        row.case,
+        *(units.format_error(each.value if each else None) for each in errors),
+        write_status(row.status),
+    )
+
+
+def _rejection(name: str, controls: Sequence[Measurement]) -> str:
+    cases = [
+        row.case
+        for row in controls
+        if f"{row.kernel}/{row.variant}" == name and row.status.is_incorrect
+    ]
+    return ", ".join(cases) or "nothing"

@@ -1,0 +1,61 @@
+"""Recorded runs by what a person calls them: a revision, a dirty tree, a run's id."""
+
+from pathlib import Path
+
+from perfci.errors import MissingError
+from perfci.history import commits
+from perfci.history.errors import CommitError
+from perfci.history.model import RunSummary
+from perfci.history.stores import Store
+
+
+def runs_at(
+    store: Store, where: Path, revision: str, *, testbed: str | None = None
+) -> list[RunSummary]:
+    """The runs of a commit, newest first. Raises MissingError where there are none.
+
+    ``revision`` is whatever git understands, or a SHA's beginning where git does not know it.
+    ``REV+dirty`` means the newest dirty tree at that commit, ``REV+DIGEST`` a certain one.
+    """
+    name, plus, digest = revision.partition("+")
+    sha = _sha(where, name)
+    found = [
+        run for run in store.runs(sha_prefix=sha, testbed=testbed) if _is_wanted(run, plus, digest)
+    ]
+    if plus and digest == "dirty" and found:
+        found = [run for run in found if run.commit.dirty == found[0].commit.dirty]
+    shas = sorted({run.commit.sha for run in found})
+    if len(shas) > 1:
+        raise CommitError(
+            f"{name} is the beginning of {len(shas)} recorded commits; give more of it"
+        )
+    if not found:
+        at = f" on testbed '{testbed}'" if testbed else ""
+        raise MissingError(
+            f"nothing is recorded at {revision}{at}: measure it with "
+            f"perfci run --commit {name}, or see perfci history ls"
+        )
+    return found
+
+
+def _is_wanted(run: RunSummary, plus: str, digest: str) -> bool:
+    if not plus:
+        return run.commit.dirty is None
+    if run.commit.dirty is None:
+        return False
+    return digest == "dirty" or (bool(digest) and run.commit.dirty.startswith(digest))
+
+
+def _sha(where: Path, name: str) -> str:
+    """The SHA that a name stands for: git's answer, else the name if it could be a SHA's start."""
+    root = commits.repository_root(where)
+    looks_like_sha = len(name) >= 4 and all(each in "0123456789abcdef" for each in name.lower())
+    if root is not None:
+        try:
+            return commits.resolve(root, name)
+        except CommitError:
+            if not looks_like_sha:
+                raise
+    if not looks_like_sha:
+        raise CommitError(f"{name!r} is no commit: give a SHA or its beginning")
+    return name.lower()
