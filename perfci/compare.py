@@ -247,8 +247,8 @@ def _typical_ns(cells: Sequence[Cell]) -> float | None:
 
 
 def _to_ratio(logarithm: float) -> float:
-    """Two passes that disagree wildly allow any ratio: infinity, not an overflow."""
-    return math.exp(logarithm) if logarithm < 700.0 else math.inf
+    """Passes that disagree wildly allow any ratio: a huge one, since JSON has no infinity."""
+    return math.exp(min(logarithm, 700.0))
 
 
 def _read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:

@@ -107,7 +107,8 @@ def _three_digits(amount: float) -> str:
 
 def _percent(ratio: float) -> str:
     percent = (ratio - 1.0) * 100.0
-    text = f"{abs(percent):.1f}" if abs(percent) < 99.95 else f"{abs(percent):,.0f}"
+    size = abs(percent)
+    text = f"{size:.1f}" if size < 99.95 else f"{size:,.0f}" if size < 1e6 else f"{size:.1e}"
     if text == "0.0":
         return text
     return f"{MINUS if percent < 0 else '+'}{text}"
