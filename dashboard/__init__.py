@@ -1,0 +1,1 @@
+"""The pages that show what is in a store: newest figures, history along a branch, single runs."""

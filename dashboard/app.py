@@ -1,0 +1,113 @@
+"""Put the dashboard together and serve it."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import dash
+import waitress
+from dash import ClientsideFunction, Dash, Input, Output, dcc, html
+
+from perfci.dashboard import ids
+from perfci.dashboard.components import aria
+from perfci.dashboard.compression import add_compression
+from perfci.dashboard.guard import add_guard
+from perfci.dashboard.site import Site, set_site
+from perfci.dashboard.urls import overview_url, runs_url, web_url
+
+_FOLDER = Path(__file__).resolve().parent
+_THREADS = 8
+
+_INDEX = """<!DOCTYPE html>
+<html lang="en">
+    <head>
+        {%metas%}
+        <title>{%title%}</title>
+        {%favicon%}
+        {%css%}
+    </head>
+    <body>
+        {%app_entry%}
+        <noscript>This dashboard needs JavaScript.</noscript>
+        <footer>
+            {%config%}
+            {%scripts%}
+            {%renderer%}
+        </footer>
+    </body>
+</html>
+"""
+
+
+def create_app(
+    store_url: str, *, repository_url: str | None = None, hosts: Collection[str] = ()
+) -> Dash:
+    """Return the dashboard of a store.
+
+    ``repository_url`` is the repository's page on the web, to which commits are linked; anything
+    but http or https is left out. ``hosts`` are the names beside ``localhost``, this machine's own
+    and plain addresses under which it may be asked.
+    """
+    # Dash(__name__) would find the package and register every page under a second name.
+    app = Dash(
+        "dashboard",
+        use_pages=True,
+        pages_folder=str(_FOLDER / "pages"),
+        assets_folder=str(_FOLDER / "assets"),
+        title="perfci",
+        update_title="",
+        index_string=_INDEX,
+        include_pages_meta=False,
+        serve_locally=True,
+        suppress_callback_exceptions=True,
+        meta_tags=[
+            {"name": "viewport", "content": "width=device-width, initial-scale=1"},
+            {"name": "color-scheme", "content": "light dark"},
+        ],
+    )
+    app.layout = _frame()
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("perfci", "open_point"),
+        Output(ids.LOCATION, "href"),
+        Input(ids.HISTORY_FIGURE, "clickData"),
+        prevent_initial_call=True,
+    )
+    set_site(app.server, Site(store_url=store_url, repository_url=web_url(repository_url)))
+    add_compression(app.server)
+    add_guard(app.server, hosts=hosts, script_hashes=app.csp_hashes)
+    return app
+
+
+def serve(store_url: str, host: str, port: int, *, repository_url: str | None = None) -> None:
+    """Serve the dashboard of a store until interrupted.
+
+    Raises OSError where the address cannot be bound.
+    """
+    app = create_app(store_url, repository_url=repository_url, hosts=(host,))
+    waitress.serve(  # type: ignore[no-untyped-call]
+        app.server, host=host, port=port, threads=_THREADS, ident=None
+    )
+
+
+def _frame() -> html.Div:
+    return html.Div(
+        [
+            # A link to a run is followed without loading the scripts again.
+            dcc.Location(id=ids.LOCATION, refresh="callback-nav"),
+            html.Header(
+                [
+                    dcc.Link("perfci", href=overview_url(), className="brand"),
+                    aria(
+                        html.Nav(
+                            [
+                                dcc.Link("Newest figures", href=overview_url()),
+                                dcc.Link("Runs", href=runs_url()),
+                            ]
+                        ),
+                        label="Pages",
+                    ),
+                ],
+                className="top",
+            ),
+            dash.page_container,
+        ]
+    )

@@ -1,0 +1,224 @@
+"""The parts that pages are put together from.
+
+Everything is built of elements and text: nothing from the store is ever read as HTML or Markdown.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from perfci import units
+from perfci.dashboard import urls
+from perfci.history.model import Commit, Status, Verdict
+
+Child = Component | str
+Children = Child | Sequence[Child]
+Element = TypeVar("Element", bound=Component)
+
+_VERDICT_MARKS = {
+    Verdict.REGRESSION: "▲",
+    Verdict.IMPROVEMENT: "▼",
+    Verdict.UNCHANGED: "=",
+    Verdict.INCONCLUSIVE: "?",
+    Verdict.MISSING: "∅",
+    Verdict.INCORRECT: "✕",
+    Verdict.KNOWN_INCORRECT: "✕",
+    Verdict.INCOMPARABLE: "≠",
+}
+_MEASURED_WELL = frozenset({Verdict.UNCHANGED, Verdict.IMPROVEMENT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of several states a page can be in, and the address of that state."""
+
+    label: str
+    href: str
+    chosen: bool
+
+
+def aria(element: Element, **attributes: str) -> Element:
+    """Give an element ARIA attributes: ``label="Pages"`` is ``aria-label``."""
+    for name, value in attributes.items():
+        setattr(element, f"aria-{name}", value)
+    return element
+
+
+def page(title: str, *body: Child | None, trail: Sequence[Child] = ()) -> Component:
+    """Put a page's heading over its body; ``trail`` leads back to where it hangs."""
+    crumbs = aria(html.Nav([*trail], className="trail"), label="Where you are")
+    heading = html.Header([crumbs if trail else "", html.H1(title)], className="page-heading")
+    return html.Main([heading, *(part for part in body if part is not None)])
+
+
+def notice(title: str, *lines: Child) -> Component:
+    """Say plainly why there is nothing else to see."""
+    return html.Main(
+        [html.H1(title), *(html.P(line) for line in lines)], className="notice", role="status"
+    )
+
+
+def not_found_notice(reason: str) -> Component:
+    """Say that what the address names isn't there."""
+    back = dcc.Link("The newest figures", href=urls.overview_url())
+    return notice("Not found", f"404: {reason}.", html.Span([back, " are where they always are."]))
+
+
+def empty_store_notice() -> Component:
+    """Say that nothing was measured yet, and which command measures."""
+    return notice(
+        "Nothing measured yet",
+        "The store holds no run. Measure the kernels of this repository with",
+        command("perfci run"),
+        "and reload this page.",
+    )
+
+
+def command(text: str) -> Component:
+    """Show a command line as it is to be typed."""
+    return aria(html.Code(text, className="command"), label="Command")
+
+
+def choices(label: str, options: Iterable[Choice]) -> Component | None:
+    """Show the states to choose from as links; None where there is nothing to choose."""
+    options = list(options)
+    if len(options) < 2:
+        return None
+    links = [
+        dcc.Link(
+            option.label,
+            href=option.href,
+            className="choice chosen" if option.chosen else "choice",
+            title="shown now" if option.chosen else None,
+        )
+        for option in options
+    ]
+    parts = [html.Span(label, className="choices-label"), *links]
+    return aria(html.Nav(parts, className="choices"), label=label)
+
+
+def table(
+    head: Sequence[Component], body: Sequence[Component], *, label: str, kind: str = ""
+) -> Component:
+    """Put rows into a table that scrolls inside its own box."""
+    inner = html.Table([html.Thead([*head]), html.Tbody([*body])], className=kind)
+    return aria(html.Div(inner, className="table-box", role="region", tabIndex=0), label=label)
+
+
+def heading(text: Children, *, scope: str = "col", span: int = 1, kind: str = "") -> Component:
+    """Head a column (or, with ``scope='row'``, a row) of a table."""
+    return html.Th(text, scope=scope, colSpan=span if span > 1 else None, className=kind)
+
+
+def facts(pairs: Iterable[tuple[str, Child | None]]) -> Component:
+    """List names with their values; what is None is left out."""
+    return html.Dl(
+        [
+            html.Div([html.Dt(name), html.Dd(value)])
+            for name, value in pairs
+            if value is not None and value != ""
+        ],
+        className="facts",
+    )
+
+
+def verdict_mark(verdict: Verdict, change: str = "", *, count: str = "") -> Component:
+    """Show a verdict as mark and words, with the change before them or a count behind.
+
+    Only a regression is red, and only what was measured to be no slower is green.
+    """
+    if verdict is Verdict.REGRESSION:
+        tone = "regression"
+    elif verdict in _MEASURED_WELL:
+        tone = "measured"
+    else:
+        tone = "neutral"
+    words = verdict.value.replace("_", " ")
+    return html.Span(
+        [
+            _mark(_VERDICT_MARKS[verdict]),
+            f" {change} " if change else " ",
+            html.Span(f"{words} {count}".rstrip(), className="words"),
+        ],
+        className=f"verdict {tone} {verdict.value}",
+    )
+
+
+def status_mark(status: Status) -> Component:
+    """Show what became of a cell, in words and a mark of its own."""
+    if status is Status.PASSED:
+        mark = "✓"
+    elif status is Status.MISSING:
+        mark = "∅"
+    elif status is Status.SKIPPED:
+        mark = "–"
+    else:
+        mark = "✕"
+    kind = "failed" if status.is_failure else status.value
+    words = status.value.replace("_", " ")
+    return html.Span(
+        [_mark(mark), f" {words}"],
+        className=f"status {kind}",
+    )
+
+
+def commit_line(commit: Commit, *, repository_url: str | None, run_id: str = "") -> Component:
+    """Show a commit: short SHA (leads to its run), subject, link to the repository's page."""
+    sha = html.Code(units.shorten_sha(commit.sha))
+    web = urls.commit_url(repository_url, commit.sha)
+    parts: list[Child] = [dcc.Link(sha, href=urls.run_url(run_id)) if run_id else sha]
+    if commit.dirty is not None:
+        parts.append(html.Span("uncommitted changes", className="badge"))
+    if commit.subject:
+        parts.append(html.Span(commit.subject, className="subject", title=commit.subject))
+    if web is not None:
+        parts.append(html.A("commit ↗", href=web, rel="noreferrer", className="outward"))
+    return html.Span(_spaced(parts), className="commit")
+
+
+def search_form(
+    action: str,
+    *,
+    name: str,
+    value: str,
+    label: str,
+    placeholder: str,
+    kept: Mapping[str, str],
+) -> Component:
+    """Ask for a text; the browser itself puts it into the URL, beside what is ``kept`` of it."""
+    identifier = f"search-{name}"
+    return html.Form(
+        [
+            html.Label(label, htmlFor=identifier, className="choices-label"),
+            dcc.Input(
+                id=identifier,
+                name=name,
+                value=value,
+                type="search",
+                placeholder=placeholder,
+                maxLength=urls.LONGEST_TEXT,
+            ),
+            *(dcc.Input(name=key, value=text, type="hidden") for key, text in kept.items() if text),
+            html.Button("Filter", type="submit"),
+        ],
+        action=action,
+        method="GET",
+        role="search",
+        className="search",
+    )
+
+
+def counts(pairs: Iterable[tuple[str, int]]) -> str:
+    """Write how many there are of what, without the zeros: ``38 passed · 1 timeout``."""
+    return " · ".join(f"{units.format_count(count)} {name}" for name, count in pairs if count)
+
+
+def _mark(mark: str) -> Component:
+    return aria(html.Span(mark, className="mark"), hidden="true")
+
+
+def _spaced(parts: Sequence[Child]) -> list[Child]:
+    return [piece for part in parts for piece in (part, " ")][:-1]

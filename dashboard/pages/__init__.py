@@ -1,0 +1,1 @@
+"""The pages: each registers its address and answers it."""

@@ -1,0 +1,1 @@
+"""What the pages show: rows in, components out; one module a page."""
