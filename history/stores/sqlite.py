@@ -1,0 +1,119 @@
+"""The default store: one SQLite file, ``sqlite:///relative/path`` or ``sqlite:////absolute``."""
+
+import os
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import QueuePool
+
+from perfci.history.errors import StoreError
+from perfci.history.stores.schema import is_current, upgrade
+from perfci.history.stores.sql import SqlStore, errors_of
+from perfci.history.text import is_safe, one_line, printable
+
+_WAIT_FOR_OTHERS_S = 60
+
+
+def open_store(url: str) -> SqlStore:
+    """Open the file at a URL; it and its folder are made where they are not there.
+
+    A file that may not be written is opened for reading. Raises StoreError where it cannot be
+    opened, is no store, or is a newer perfci's.
+    """
+    path = _path(url)
+    read_only = _is_read_only(path)
+    if not read_only:
+        _make_folder(path)
+    engine = _engine(path, read_only=read_only)
+    shown = printable(url)
+    try:
+        with errors_of(shown):
+            _bring_up_to_date(engine, read_only=read_only)
+    except BaseException:
+        engine.dispose()
+        raise
+    return SqlStore(engine, url=shown)
+
+
+def _path(url: str) -> Path:
+    shown = printable(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise StoreError(f"{shown}: no URL of a store; write sqlite:///path/history.db") from None
+    if parsed.drivername != "sqlite" or parsed.host or parsed.query:
+        raise StoreError(f"{shown}: takes a path and nothing else: sqlite:///path/history.db")
+    database = parsed.database
+    if not database or database == ":memory:" or not is_safe(database):
+        raise StoreError(f"{shown}: names no file; write sqlite:///path/history.db")
+    return Path(database)
+
+
+def _is_read_only(path: Path) -> bool:
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(path, error.strerror or "") from None
+    if path.is_dir():
+        raise _cannot_write(path, "is a directory")
+    if not os.access(path.parent, os.W_OK):
+        raise _cannot_write(path, "permission denied")
+
+
+def _cannot_write(path: Path, reason: str) -> StoreError:
+    return StoreError(
+        f"cannot write {one_line(str(path))}: {reason.lower()}; name a store in a folder that "
+        "you may write to"
+    )
+
+
+def _engine(path: Path, *, read_only: bool) -> Engine:
+    """An engine with transactions that are SQLite's own, not those of Python's driver.
+
+    The driver begins a transaction late and not for every statement, so that a schema change
+    would not be in one.
+    """
+    # Without a log beside it, nobody has the file open, and it is read where no log can be made.
+    log = path.with_name(f"{path.name}-wal")
+    read_mode = "mode=ro" if log.exists() else "mode=ro&immutable=1"
+    address = f"file:{quote(str(path.absolute()))}?{read_mode if read_only else 'mode=rwc'}"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(
+            address, uri=True, timeout=_WAIT_FOR_OTHERS_S, check_same_thread=False
+        )
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA foreign_keys = ON")
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _bring_up_to_date(engine: Engine, *, read_only: bool) -> None:
+    with engine.connect() as connection:
+        if is_current(connection):
+            return
+    if read_only:
+        raise StoreError(
+            "written by an older perfci, and may not be written: open it once where it may be"
+        )
+    with engine.execution_options(writes=True).begin() as connection:
+        upgrade(connection)
