@@ -24,6 +24,7 @@ _VERDICT_MARKS = {
     Verdict.UNCHANGED: "=",
     Verdict.INCONCLUSIVE: "?",
     Verdict.MISSING: "∅",
+    Verdict.NEW: "+",
     Verdict.INCORRECT: "✕",
     Verdict.KNOWN_INCORRECT: "✕",
     Verdict.INCOMPARABLE: "≠",

@@ -60,13 +60,18 @@ class Stop(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a comparison of one cell between two commits says."""
+    """What a comparison of one cell between two commits says.
+
+    ``NEW`` is a cell that is right and timed, with nothing on the baseline's side to compare it
+    with; ``MISSING`` is one that the baseline has and the contender does not.
+    """
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
     UNCHANGED = "unchanged"
     INCONCLUSIVE = "inconclusive"
     MISSING = "missing"
+    NEW = "new"
     INCORRECT = "incorrect"
     KNOWN_INCORRECT = "known_incorrect"
     INCOMPARABLE = "incomparable"

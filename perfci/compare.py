@@ -137,10 +137,10 @@ def _find_obstacle(
     if worst.status is not Status.PASSED:
         return _blame(worst, pair.baseline)
     if not pair.baseline:
-        return Verdict.MISSING, f"no baseline{_look_elsewhere(pair.key, baseline_keys)}"
+        return Verdict.NEW, f"no baseline{_look_elsewhere(pair.key, baseline_keys)}"
     best = min(pair.baseline, key=_rank)
     if best.status is not Status.PASSED:
-        return Verdict.MISSING, f"no baseline: {_describe(best)}"
+        return Verdict.NEW, f"no baseline: {_describe(best)}"
     if len({cell.workload_digest for cell in _passed(pair)}) > 1:
         return Verdict.INCOMPARABLE, "the reference or the case changed"
     return _find_unusable_passes(pair)

@@ -30,6 +30,7 @@ class Declaration:
     maxima: tuple[tuple[str, float], ...] = ()
     architecture: str | None = None
     compiles: bool = False
+    peer: bool = False
 
 
 def declared_in_source(path: Path) -> Declaration:
@@ -68,6 +69,7 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
         "max": _maxima,
         "architecture": _architecture,
         "compiles": _boolean,
+        "peer": _boolean,
     }
     values: dict[str, Any] = {"devices": devices}
     for key, value in table.items():

@@ -51,6 +51,7 @@ def select(kernels: Sequence[Kernel], selection: Selection, device_kind: str) ->
         if device_kind in variant.declaration.devices
         for case in kernel.cases
         if device_kind in case.devices and _case_chosen(case, selection)
+        if case.timed or not variant.declaration.peer
     ]
 
 

@@ -12,6 +12,7 @@ WORST_FIRST = (
     Verdict.INCOMPARABLE,
     Verdict.KNOWN_INCORRECT,
     Verdict.INCONCLUSIVE,
+    Verdict.NEW,
     Verdict.IMPROVEMENT,
     Verdict.UNCHANGED,
 )

@@ -10,28 +10,23 @@ from perfci import units
 from perfci.dashboard import components, figures, ids, urls
 from perfci.dashboard.components import Child, Choice, heading
 from perfci.dashboard.lines import History, Point
+from perfci.dashboard.queries import KernelPage
 from perfci.dashboard.states import KernelChoice, KernelState
 from perfci.history.model import RunSummary, Status
 
 MOST_ROWS = 40
 
 
-def show(
-    state: KernelState,
-    choice: KernelChoice,
-    history: History,
-    off_line: Sequence[RunSummary],
-    *,
-    repository_url: str | None,
-) -> Component:
-    """Show a kernel's case along the branch; ``off_line`` are runs that are not on it."""
+def show(page: KernelPage, *, repository_url: str | None) -> Component:
+    """Show a kernel's case along the branch, and the runs that are not on it."""
+    state, history = page.state, page.history
     return components.page(
         state.kernel,
-        _choices(state, choice),
+        _choices(state, page.choice),
         _figure(state, history) if history.lines else _nothing(),
-        _table(state, history, repository_url) if history.lines else None,
+        _table(page, repository_url) if history.lines else None,
         _events(history),
-        _off_line(off_line, repository_url),
+        _off_line(page.off_line, repository_url),
         trail=[dcc.Link("Newest figures", href=urls.overview_url())],
     )
 
@@ -119,7 +114,8 @@ def _nothing() -> Component:
     return html.P("No run on this branch has this case with this timer.", className="nothing")
 
 
-def _table(state: KernelState, history: History, repository_url: str | None) -> Component:
+def _table(page: KernelPage, repository_url: str | None) -> Component:
+    state, history = page.state, page.history
     several = len({line.testbed for line in history.lines}) > 1
     head = html.Tr(
         [
@@ -141,23 +137,27 @@ def _table(state: KernelState, history: History, repository_url: str | None) -> 
         for index in reversed(range(len(history.commits)))
         if any(line.points[index] is not None for line in history.lines)
     ]
-    shown = indices if state.rows == "all" else indices[:MOST_ROWS]
+    shown = indices if state.commits == "all" else indices[:MOST_ROWS]
     body = [_table_row(history, index, repository_url) for index in shown]
-    parts: list[Child] = [
-        html.H2("Figures"),
-        components.table([head], body, label=f"{state.kernel} along the branch", kind="matrix"),
-    ]
-    if len(shown) < len(indices):
-        count = units.format_count(len(indices))
-        parts.append(
-            html.P(
-                [
-                    f"Newest {units.format_count(len(shown))} of {count} commits. ",
-                    dcc.Link("Show all", href=replace(state, rows="all").href),
-                ]
-            )
-        )
-    return html.Section(parts)
+    return html.Section(
+        [
+            html.H2("Figures"),
+            components.table([head], body, label=f"{state.kernel} along the branch", kind="matrix"),
+            _more(page, len(shown)),
+        ]
+    )
+
+
+def _more(page: KernelPage, row_count: int) -> Child:
+    """Say what of the branch is not shown; nothing where all of it is."""
+    drawn, total = len(page.history.commits), page.commit_count
+    if page.state.commits == "all" or max(drawn - row_count, total - drawn) <= 0:
+        return ""
+    text = (
+        f"Of {units.format_count(total)} commits, the newest {units.format_count(drawn)} are drawn "
+        f"and the newest {units.format_count(row_count)} listed. "
+    )
+    return html.P([text, dcc.Link("Show all", href=replace(page.state, commits="all").href)])
 
 
 def _table_row(history: History, index: int, repository_url: str | None) -> Component:

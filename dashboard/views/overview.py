@@ -194,7 +194,7 @@ def _figure(cell: Cell | None, comparison: Comparison | None) -> Component:
 
 
 def _change(comparison: Comparison) -> Component:
-    if comparison.verdict is Verdict.MISSING:
+    if comparison.verdict is Verdict.NEW:
         return html.Span("no earlier figure", className="verdict neutral")
     change = "" if comparison.ratio is None else units.format_change(comparison.ratio)
     return components.verdict_mark(comparison.verdict, change)

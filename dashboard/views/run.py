@@ -47,7 +47,7 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
             className="tally",
             role="status",
         ),
-        _table(state, shown),
+        _table(state, shown, run.environment.testbed),
         trail=[dcc.Link("Runs", href=urls.runs_url())],
     )
 
@@ -175,7 +175,7 @@ def _filters(state: RunState, entries: Sequence[Entry]) -> Component:
     return html.Div([form, components.choices("Status", options) or ""], className="toolbar")
 
 
-def _table(state: RunState, entries: Sequence[Entry]) -> Component:
+def _table(state: RunState, entries: Sequence[Entry], testbed: str) -> Component:
     head = html.Tr(
         [
             *(_sort_heading(state, name) for name in SORTS[:-1]),
@@ -186,7 +186,7 @@ def _table(state: RunState, entries: Sequence[Entry]) -> Component:
             heading("message"),
         ]
     )
-    body = [_row(state, entry) for entry in entries]
+    body = [_row(state, entry, testbed) for entry in entries]
     return components.table([head], body, label="Rows of the run", kind="rows")
 
 
@@ -202,7 +202,7 @@ def _sort_heading(state: RunState, name: str) -> Component:
     return cell
 
 
-def _row(state: RunState, entry: Entry) -> Component:
+def _row(state: RunState, entry: Entry, testbed: str) -> Component:
     cell, latency = entry.cell, entry.cell.latency
     number = units.format_count(entry.number)
     median: Child = units.format_latency(None if latency is None else latency.median_ns)
@@ -219,7 +219,7 @@ def _row(state: RunState, entry: Entry) -> Component:
                 dcc.Link(number, href=href, title="samples and reproduction"),
                 className="number",
             ),
-            html.Td(dcc.Link(cell.kernel, href=_history_url(cell))),
+            html.Td(dcc.Link(cell.kernel, href=_history_url(cell, testbed))),
             heading(dcc.Link(cell.variant, href=href), scope="row"),
             html.Td(cell.case),
             html.Td(_timer(cell)),
@@ -235,10 +235,10 @@ def _row(state: RunState, entry: Entry) -> Component:
     )
 
 
-def _history_url(cell: Cell) -> str:
+def _history_url(cell: Cell, testbed: str) -> str:
     if cell.contract is None:
-        return urls.kernel_url(cell.kernel)
-    return urls.kernel_url(cell.kernel, case=cell.case, timer=cell.contract.label)
+        return urls.kernel_url(cell.kernel, testbed=testbed)
+    return urls.kernel_url(cell.kernel, testbed=testbed, case=cell.case, timer=cell.contract.label)
 
 
 def _chosen(commit: Commit, entries: Sequence[Entry], state: RunState) -> Component | None:

@@ -22,6 +22,7 @@ _VERDICTS = {
     Verdict.UNCHANGED: ("=", "unchanged", "green"),
     Verdict.INCONCLUSIVE: ("?", "inconclusive", "yellow"),
     Verdict.MISSING: ("–", "missing", "magenta"),
+    Verdict.NEW: ("+", "new", "cyan"),
     Verdict.INCORRECT: ("✗", "incorrect", "red"),
     Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
     Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),

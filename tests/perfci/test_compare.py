@@ -157,10 +157,10 @@ def test_a_latency_that_is_none_is_missing(bad_ns: float) -> None:
     assert comparison.contender_ns is None
 
 
-def test_a_cell_that_is_gone_and_one_that_is_new_are_missing() -> None:
+def test_a_cell_that_is_gone_is_missing_and_one_that_came_is_new() -> None:
     baseline, contender = _side(_cell(_STEADY, variant="old")), _side(_cell(_STEADY, variant="new"))
     new, old = compare(baseline, contender)
-    assert (new.verdict, new.reason) == (Verdict.MISSING, "no baseline")
+    assert (new.verdict, new.reason) == (Verdict.NEW, "no baseline")
     assert (old.verdict, old.reason) == (Verdict.MISSING, "no contender")
     assert new.contender_ns == pytest.approx(1000.0, rel=1e-3)
     assert new.baseline_ns is None
@@ -175,7 +175,7 @@ def test_another_version_of_the_timer_is_named_on_both_sides() -> None:
 
 def test_another_testbed_is_named() -> None:
     left, right = compare(_side(_cell(_STEADY)), _side(_cell(_STEADY, run_id="q"), testbed="other"))
-    assert left.verdict is right.verdict is Verdict.MISSING
+    assert (left.verdict, right.verdict) == (Verdict.MISSING, Verdict.NEW)
     assert left.reason == "no contender: measured on other (Some CPU) there"
     assert right.reason == "no baseline: measured on bench (Some CPU) there"
 
@@ -210,7 +210,7 @@ def test_every_other_failure_is_missing(status: str) -> None:
     assert comparison.verdict is Verdict.MISSING
     assert comparison.reason == f"{words}: no such header"
     comparison = _only(failed, _side(_cell(_STEADY)))
-    assert comparison.verdict is Verdict.MISSING
+    assert comparison.verdict is Verdict.NEW
     assert comparison.reason == f"no baseline: {words}: no such header"
 
 
