@@ -37,7 +37,7 @@ def answer_overview(url: Url, site: Site) -> Component:
 
 
 def answer_kernel(url: Url, site: Site) -> Component:
-    """Answer ``/kernel/<kernel>?testbed=…&case=…&timer=…&branch=…&scale=…&rows=…``."""
+    """Answer ``/kernel/<kernel>?testbed=…&case=…&timer=…&branch=…&scale=…&commits=all``."""
     scale: Scale = "log" if urls.read_text(url, "scale") == "log" else "linear"
     asked = KernelState(
         kernel=urls.read_name(url, "kernel"),
@@ -46,16 +46,10 @@ def answer_kernel(url: Url, site: Site) -> Component:
         timer=urls.read_text(url, "timer"),
         branch=urls.read_text(url, "branch"),
         scale=scale,
-        rows=urls.read_text(url, "rows"),
+        commits=urls.read_text(url, "commits"),
     )
     page = queries.read_kernel(site.store_url, asked)
-    return kernel_view.show(
-        page.state,
-        page.choice,
-        page.history,
-        page.off_line,
-        repository_url=site.repository_url,
-    )
+    return kernel_view.show(page, repository_url=site.repository_url)
 
 
 def answer_run(url: Url, site: Site) -> Component:

@@ -182,20 +182,28 @@ def _latency_trace(history: History, line: Line, style: Values) -> Values:
 
 def _failure_trace(history: History, line: Line, index: int, style: Values) -> Values:
     colour = style["marker"]["color"]
-    points = line.points
-    is_marked = [point is not None and point.status is not Status.PASSED for point in points]
+    marked = [
+        (commit.sha, point)
+        for commit, point in zip(history.commits, line.points, strict=True)
+        if point is not None and point.status is not Status.PASSED
+    ]
     return {
-        **_line_trace(history, line),
-        "y": [str(index) if marked else None for marked in is_marked],
+        "type": "scatter",
+        "x": [sha for sha, _ in marked],
+        "y": [str(index)] * len(marked),
         "yaxis": "y2",
         "mode": "markers",
         "marker": {
-            "symbol": ["x" if _has_failed(point) else "line-ew-open" for point in points],
+            "symbol": ["x" if _has_failed(point) else "line-ew-open" for _, point in marked],
             "color": colour,
             "size": 8,
             "line": {"width": 1.5, "color": colour},
         },
+        "legendgroup": _name(history, line),
         "showlegend": False,
+        "hovertext": [_hover(line, point) for _, point in marked],
+        "hoverinfo": "text",
+        "customdata": [urls.run_url(point.run.run_id) for _, point in marked],
     }
 
 
@@ -204,6 +212,7 @@ def _error_trace(history: History, line: Line, style: Values) -> Values:
         **_line_trace(history, line),
         **style,
         "y": [_metric(point, ERROR) for point in line.points],
+        "hovertext": [_error_hover(line, point) for point in line.points],
         "yaxis": "y3",
         "showlegend": False,
     }
@@ -334,8 +343,8 @@ def _metric(point: Point | None, name: str) -> float | None:
     return None if metric is None else metric.value
 
 
-def _has_failed(point: Point | None) -> bool:
-    return point is not None and point.status.is_failure and point.status is not Status.MISSING
+def _has_failed(point: Point) -> bool:
+    return point.status.is_failure and point.status is not Status.MISSING
 
 
 def _hover(line: Line, point: Point | None) -> str:
@@ -351,6 +360,13 @@ def _hover(line: Line, point: Point | None) -> str:
     if point.attempts > 1:
         rows.append(f"newest of {point.attempts} runs at this commit")
     return "<br>".join(escape(row[:_LONGEST_HOVER]) for row in rows)
+
+
+def _error_hover(line: Line, point: Point | None) -> str:
+    if point is None or point.cell is None:
+        return ""
+    sha = units.shorten_sha(point.run.commit.sha)
+    return "<br>".join(escape(row) for row in (f"{line.variant} · {sha}", *_errors(point)))
 
 
 def _figures(point: Point) -> list[str]:
@@ -370,7 +386,11 @@ def _figures(point: Point) -> list[str]:
             f"{units.format_count(latency.sample_count)} samples in "
             f"{units.format_count(len(latency.pass_means_ns))} passes"
         )
+    return rows + _errors(point)
+
+
+def _errors(point: Point) -> list[str]:
     error, yardstick = _metric(point, ERROR), _metric(point, YARDSTICK)
-    if error is not None:
-        rows.append(f"error {units.format_error(error)}, yardstick {units.format_error(yardstick)}")
-    return rows
+    if error is None:
+        return []
+    return [f"error {units.format_error(error)}, yardstick {units.format_error(yardstick)}"]

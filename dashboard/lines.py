@@ -11,7 +11,7 @@ YARDSTICK = "yardstick_max_abs_error"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One cell at one commit, of the newest run there. ``cell`` is None where it is missing.
+    """One cell at one commit, of the newest run there that has it; None where it is missing.
 
     ``attempts`` counts the runs of the testbed at the commit.
     """
@@ -96,12 +96,20 @@ def _line(
     points: list[Point | None] = []
     seen = False
     for commit in commits:
-        here = runs.get(commit.sha, ())
-        cell = cells.get((here[0].run_id, variant)) if here else None
-        seen = seen or cell is not None
-        point = Point(run=here[0], cell=cell, attempts=len(here)) if here and seen else None
-        points.append(point)
+        point = _point(variant, runs.get(commit.sha, ()), cells)
+        seen = seen or (point is not None and point.cell is not None)
+        points.append(point if seen else None)
     return Line(testbed=testbed, variant=variant, points=tuple(points))
+
+
+def _point(
+    variant: str, runs: Sequence[RunSummary], cells: Mapping[tuple[str, str], Cell]
+) -> Point | None:
+    """The newest cell that runs of one commit have; None where there is no run."""
+    for run in runs:
+        if cell := cells.get((run.run_id, variant)):
+            return Point(run=run, cell=cell, attempts=len(runs))
+    return Point(run=runs[0], cell=None, attempts=len(runs)) if runs else None
 
 
 def _events(

@@ -3,7 +3,7 @@
 A store is opened for one page and closed after it, so that threads share nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from perfci.dashboard import lines, snapshot
@@ -12,8 +12,12 @@ from perfci.dashboard.lines import History
 from perfci.dashboard.snapshot import Snapshot
 from perfci.dashboard.states import KernelChoice, KernelState
 from perfci.history.model import Cell, Run, RunSummary
+from perfci.history.order import on_line
 from perfci.history.stores import open_store
 from perfci.history.stores.base import Store
+
+MOST_COMMITS = 150
+ALL = "all"
 
 
 class NotFoundError(Exception):
@@ -26,11 +30,15 @@ class EmptyStoreError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelPage:
-    """What a kernel's page shows; ``state`` has every choice made."""
+    """What a kernel's page shows; ``state`` has every choice made.
+
+    ``commit_count`` counts the commits of the whole branch, of which the newest may be shown alone.
+    """
 
     state: KernelState
     choice: KernelChoice
     history: History
+    commit_count: int
     off_line: Sequence[RunSummary]
 
 
@@ -54,27 +62,31 @@ def read_overview(store_url: str, testbed: str) -> tuple[list[Snapshot], list[st
 
 
 def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
-    """Read a kernel's history; what ``asked`` leaves open is chosen, what it has must exist."""
+    """Read a kernel's history; what ``asked`` leaves open is chosen, what it has must exist.
+
+    Unless all commits are asked for, the newest :data:`MOST_COMMITS` of the branch are read.
+    """
     with open_store(store_url) as store:
         runs = _all_runs(store)
-        cells = store.cells(kernel=asked.kernel)
-    if not cells:
-        raise NotFoundError(f"no run of a kernel “{asked.kernel}”")
-    with_kernel = {cell.run_id for cell in cells}
-    runs = [run for run in runs if run.run_id in with_kernel]
-    state, choice = _choose(asked, runs, cells)
-    if state.testbed != "all":
-        runs = [run for run in runs if run.environment.testbed == state.testbed]
-    commits = order_branch(runs, state.branch)
-    on_line = {commit.sha for commit in commits}
-    chosen = [cell for cell in cells if cell.case == state.case and _timer(cell) == state.timer]
+        branches = sorted({run.commit.branch for run in runs if run.commit.branch})
+        branch = _pick("branch", asked.branch, branches, default=choose_branch(runs))
+        line = order_branch(runs, branch)
+        commits = line if asked.commits == "all" else line[-MOST_COMMITS:]
+        testbed, cells = _read_cells(store, asked, runs, {commit.sha for commit in commits})
+    cases = list(dict.fromkeys(cell.case for cell in cells))
+    case = _pick("case", asked.case, cases)
+    timers = sorted({_timer(cell) for cell in cells if cell.case == case})
+    timer = _pick("timer", asked.timer, timers)
+    here = [run for run in runs if testbed in (ALL, run.environment.testbed)]
+    chosen = [cell for cell in cells if cell.case == case and _timer(cell) == timer]
     return KernelPage(
-        state=state,
-        choice=choice,
-        history=lines.trace(runs, chosen, commits),
-        off_line=[
-            run for run in runs if run.commit.sha not in on_line or run.commit.dirty is not None
-        ],
+        state=replace(asked, testbed=testbed, case=case, timer=timer, branch=branch),
+        choice=KernelChoice(
+            testbeds=_testbeds(runs), cases=cases, timers=timers, branches=branches
+        ),
+        history=lines.trace(here, chosen, commits),
+        commit_count=len(line),
+        off_line=_off_line(here, {commit.sha for commit in line}),
     )
 
 
@@ -117,25 +129,30 @@ def _timer(cell: Cell) -> str:
     return "" if cell.contract is None else cell.contract.label
 
 
-def _choose(
-    asked: KernelState, runs: Sequence[RunSummary], cells: Sequence[Cell]
-) -> tuple[KernelState, KernelChoice]:
-    timed = [cell for cell in cells if cell.contract is not None]
-    testbeds = _testbeds(runs)
-    testbed = _pick("testbed", asked.testbed, [*testbeds, "all"])
-    cases = list(dict.fromkeys(cell.case for cell in timed))
-    case = _pick("case", asked.case, cases)
-    here = {run.run_id for run in runs if testbed in ("all", run.environment.testbed)}
-    timers = sorted({_timer(cell) for cell in timed if cell.case == case and cell.run_id in here})
-    branches = sorted({run.commit.branch for run in runs if run.commit.branch})
-    state = replace(
-        asked,
-        testbed=testbed,
-        case=case,
-        timer=_pick("timer", asked.timer, timers),
-        branch=_pick("branch", asked.branch, branches, default=choose_branch(runs)),
-    )
-    return state, KernelChoice(testbeds=testbeds, cases=cases, timers=timers, branches=branches)
+def _read_cells(
+    store: Store, asked: KernelState, runs: Sequence[RunSummary], shas: Collection[str]
+) -> tuple[str, list[Cell]]:
+    """Read the timed cells of a kernel at some commits, and say of which testbed.
+
+    Where none is asked for, it is the one measured last that has the kernel.
+    """
+    testbeds = list(dict.fromkeys(run.environment.testbed for run in runs))
+    if asked.testbed:
+        testbeds = [_pick("testbed", asked.testbed, [*testbeds, ALL])]
+    for testbed in testbeds:
+        run_ids = [
+            run.run_id
+            for run in runs
+            if run.commit.sha in shas and testbed in (ALL, run.environment.testbed)
+        ]
+        cells = store.cells(run_ids=run_ids, kernel=asked.kernel)
+        if timed := [cell for cell in cells if cell.contract is not None]:
+            return testbed, timed
+    raise NotFoundError(f"no run of a kernel “{asked.kernel}” here")
+
+
+def _off_line(runs: Sequence[RunSummary], shas: Collection[str]) -> list[RunSummary]:
+    return [run for run in runs if run.commit.sha not in shas or not on_line(run.commit)]
 
 
 def _pick(what: str, asked: str, known: Sequence[str], *, default: str = "") -> str:

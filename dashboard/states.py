@@ -19,7 +19,7 @@ class KernelState:
     timer: str = ""
     branch: str = ""
     scale: Scale = "linear"
-    rows: str = ""
+    commits: str = ""
 
     @property
     def href(self) -> str:
@@ -31,7 +31,7 @@ class KernelState:
             timer=self.timer,
             branch=self.branch,
             scale="log" if self.scale == "log" else "",
-            rows=self.rows,
+            commits=self.commits,
         )
 
 
