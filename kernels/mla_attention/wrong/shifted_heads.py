@@ -1,0 +1,14 @@
+"""Wrong: each head takes the keys of the head before it."""
+
+import torch
+from torch import Tensor
+
+
+def run(q: Tensor, kv_latent: Tensor, w_up_k: Tensor, w_up_v: Tensor) -> Tensor:
+    """Attend with the heads of the keys rolled by one."""
+    keys = torch.einsum("bsr,rhd->bshd", kv_latent, w_up_k)
+    values = torch.einsum("bsr,rhd->bshd", kv_latent, w_up_v)
+    logits = torch.einsum("bthd,bshd->bhts", q, keys.roll(1, dims=2)) * q.shape[3] ** -0.5
+    future = torch.ones(q.shape[1], q.shape[1], dtype=torch.bool, device=q.device).triu(1)
+    weights = torch.softmax(logits.masked_fill(future, float("-inf")), dim=-1)
+    return torch.einsum("bhts,bshd->bthd", weights, values)
