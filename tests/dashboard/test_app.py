@@ -1,0 +1,339 @@
+"""The pages over real stores, as the browser asks for them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+
+from perfci.dashboard.app import create_app
+from perfci.dashboard.queries import MOST_COMMITS
+from perfci.history.model import Status
+
+EVIL = "<img src=x onerror=alert(1)>&\"'`$(reboot)`"
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """The SQL statements that are executed meanwhile."""
+    seen: list[str] = []
+
+    def note(*args: object) -> None:
+        seen.append(str(args[2]))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(Engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("path", ["/", "/runs", "/kernel/scale", "/run/abc"])
+def test_an_empty_store_names_the_command_that_fills_it(ask, path) -> None:
+    page = ask([])(path)
+    assert "Nothing measured yet" in page.text
+    assert "perfci run" in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "search"),
+    [
+        ("/nope", ""),
+        ("/kernel/nope", ""),
+        ("/kernel/", ""),
+        ("/kernel/scale/deeper", ""),
+        ("/kernel/scale", "?case=nope"),
+        ("/kernel/scale", "?timer=cuda_hot/1"),
+        ("/kernel/scale", "?testbed=nope"),
+        ("/kernel/scale", "?branch=nope"),
+        ("/run/nope", ""),
+        ("/run/", ""),
+        ("/run/bench", ""),
+        ("/", "?testbed=nope"),
+        ("/kernel/%3Cscript%3E", "?case=" + "x" * 20_000),
+        ("/run/" + "y" * 20_000, ""),
+    ],
+)
+def test_what_is_not_there_is_said_plainly(ask, make, path, search) -> None:
+    page = ask([make.run(0), make.run(1)])(path, search)
+    assert page.text.startswith("Not found\n404: ")
+    assert len(page.text) < 2_000
+
+
+def test_odd_parameters_do_no_harm(ask, make) -> None:
+    page = ask([make.run(0)])
+    for search in (
+        "?case=large&case=large",
+        "?kernel=scale&kernel=scale",
+        "?x=1",
+        "?%ff=%ff",
+        "?=",
+    ):
+        assert page("/kernel/scale", search).classes("page-heading")
+    assert page("/runs", "?page=999").text.count("only 1 runs") == 1
+    assert page("/runs", "?page=-1").classes("page-heading")
+    assert "has no row 99" in page(f"/run/{make.run(0).run_id}", "?row=99").text
+
+
+def test_a_broken_store_is_said_plainly(tmp_path: Path, ask, make) -> None:
+    page = ask([make.run(0)])
+    (tmp_path / "history.db").write_bytes(b"no database" * 1000)
+    text = page("/").text
+    assert text.startswith("The store cannot be read")
+    assert "Traceback" not in text
+
+
+def test_one_run_has_no_change(ask, make) -> None:
+    page = ask([make.run(0)])("/")
+    assert "no earlier commit" in page.text
+    assert "10.0 µs" in page.text
+    assert page.classes("verdict") == []
+
+
+def test_the_overview_tells_slower_from_equal_from_unknown(ask, make) -> None:
+    before = [make.cell("slow"), make.cell("same"), make.cell("gone"), make.cell("few")]
+    after = [
+        make.cell("slow", latency_ns=13_000.0),
+        make.cell("same"),
+        make.cell("few", passes=1),
+        make.cell("bad", status=Status.WRONG_VALUES, message="off", error=None),
+        make.cell("first"),
+    ]
+    page = ask([make.run(0, before), make.run(1, after)])("/")
+    red = page.classes("regression")
+    assert all("regression" in str(node) for node in red)
+    assert "+30.0 %" in str(red)
+    assert "inconclusive" in str(page.classes("neutral"))
+    assert "no earlier figure" in page.text
+    assert [node["className"] for node in page.classes("status")] == ["status failed"] * 2
+    assert "✕ 0 of 1" in page.text
+    for node in page.classes("measured"):
+        assert "improvement" in str(node) or "unchanged" in str(node)
+
+
+def test_nothing_is_coloured_but_regressions_and_measured_cells(ask, make) -> None:
+    before = [make.cell("gone"), make.cell("bad")]
+    after = [make.cell("bad", status=Status.WRONG_VALUES, message="off", error=None)]
+    page = ask([make.run(0, before), make.run(1, after)])("/")
+    assert page.classes("regression") == []
+    assert page.classes("measured") == []
+    assert "missing" in page.text
+    assert "wrong values" in page.text
+
+
+def test_testbeds_are_stacked_and_can_be_chosen(ask, make) -> None:
+    page = ask([make.run(0, testbed="a"), make.run(0, testbed="b")])
+    assert len(page("/").classes("testbed")) == 2
+    assert "/?testbed=a" in page("/").hrefs
+    assert len(page("/", "?testbed=a").classes("testbed")) == 1
+
+
+def test_commits_between_that_were_not_measured_are_counted(ask, make) -> None:
+    assert "(3 commits not measured between)" in ask([make.run(0), make.run(4)])("/").text
+
+
+def test_a_dirty_tree_is_listed_beside_the_line(ask, make) -> None:
+    dirty = make.run(1, [make.cell(latency_ns=1_000.0)], dirty="d" * 8, attempt=7)
+    page = ask([make.run(0), make.run(1), dirty])
+    assert "1.00 µs" not in page("/").text
+    assert f"/run/{dirty.run_id}" in page("/").hrefs
+    kernel = page("/kernel/scale")
+    assert "1.00 µs" not in kernel.text
+    assert f"/run/{dirty.run_id}" in kernel.hrefs
+    assert "uncommitted changes" in kernel.text
+
+
+def test_a_kernels_page_has_the_figures_as_a_table_with_links(ask, make) -> None:
+    failed = make.cell(status=Status.TIMEOUT, message="no answer", error=None)
+    page = ask([make.run(0), make.run(1, [failed]), make.run(2, [make.cell("other")])])(
+        "/kernel/scale"
+    )
+    assert "10.0 µs" in page.text
+    assert "timeout" in page.text
+    assert "missing" in page.text
+    assert f"/run/{make.run(1).run_id}" in page.hrefs
+    assert [node["id"] for node in page.nodes("Graph")] == ["history-figure"]
+
+
+def test_a_kernels_state_is_in_its_links(ask, make) -> None:
+    cells = [make.cell(), make.cell(case="small"), make.cell(timer="cuda_hot")]
+    page = ask([make.run(0, cells), make.run(0, cells, testbed="other")])
+    state = "?testbed=bench&case=large&timer=cpu%2F1&scale=log"
+    hrefs = page("/kernel/scale", state).hrefs
+    rest = "&branch=main"
+    assert f"/kernel/scale?testbed=bench&case=small&timer=cpu%2F1{rest}&scale=log" in hrefs
+    assert f"/kernel/scale?testbed=bench&case=large&timer=cuda_hot%2F1{rest}&scale=log" in hrefs
+    assert f"/kernel/scale?testbed=bench&case=large&timer=cpu%2F1{rest}" in hrefs
+    assert f"/kernel/scale?testbed=other&case=large{rest}&scale=log" in hrefs
+    for href in hrefs:
+        path, _, search = href.partition("?")
+        assert page(path, f"?{search}").classes("page-heading")
+
+
+def test_all_testbeds_in_one_figure(ask, make) -> None:
+    page = ask([make.run(0, testbed="a"), make.run(0, testbed="b")])(
+        "/kernel/scale", "?testbed=all"
+    )
+    (graph,) = page.nodes("Graph")
+    assert {"plain · a", "plain · b"} <= {each.get("name") for each in graph["figure"]["data"]}
+
+
+def test_a_branchs_line_holds_its_commits_alone(ask, make) -> None:
+    runs = [make.run(0), make.run(1), make.run(2, [make.cell(latency_ns=5e3)], branch="topic")]
+    page = ask(runs)
+    (graph,) = page("/kernel/scale").nodes("Graph")
+    assert len(graph["figure"]["layout"]["xaxis"]["categoryarray"]) == 2
+    (graph,) = page("/kernel/scale", "?branch=topic").nodes("Graph")
+    assert len(graph["figure"]["layout"]["xaxis"]["categoryarray"]) == 1
+
+
+def test_a_run_shows_every_row_and_how_to_measure_it_again(ask, make) -> None:
+    cells = [
+        make.cell(),
+        make.cell("bad", status=Status.RUNTIME_ERROR, message="line one\nline two", error=None),
+    ]
+    run = make.run(0, cells)
+    page = ask([run])
+    assert "2 of 2 rows" in page(f"/run/{run.run_id}").text
+    assert "line one\nline two" in page(f"/run/{run.run_id}").text
+    chosen = page(f"/run/{run.run_id}", "?row=1")
+    assert (
+        f"git switch --detach {run.commit.sha} && perfci run"
+        " --kernel scale --variant plain --case large" in chosen.text
+    )
+    assert "stabilised" in chosen.text
+    assert "SM 1,980 MHz" in chosen.text
+    assert "throttled: sw_power_cap" in chosen.text
+    assert [node["id"] for node in chosen.nodes("Graph")] == ["samples-figure"]
+    assert list(page(f"/run/{run.run_id}", "?row=2").nodes("Graph")) == []
+
+
+def test_rows_of_a_run_are_filtered_and_sorted_by_the_url(ask, make) -> None:
+    cells = [
+        make.cell("slow", latency_ns=9e4),
+        make.cell("fast", latency_ns=1e3),
+        make.cell("bad", status=Status.TIMEOUT, message="late", error=None),
+    ]
+    run = make.run(0, cells)
+    page = ask([run])
+
+    def variants(search: str) -> list[str]:
+        tables = page(f"/run/{run.run_id}", search)
+        return [
+            str(node["children"]["props"]["children"])
+            for node in tables.nodes("Th")
+            if node.get("scope") == "row"
+        ]
+
+    assert variants("") == ["slow", "fast", "bad"]
+    assert variants("?sort=median") == ["fast", "slow", "bad"]
+    assert variants("?sort=median&order=descending") == ["slow", "fast", "bad"]
+    assert variants("?status=timeout") == ["bad"]
+    assert variants("?text=LATE") == ["bad"]
+    assert variants("?text=nothing") == []
+    assert variants("?sort=__class__") == ["slow", "fast", "bad"]
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(ask, make) -> None:
+    runs = [make.run(0), make.run(1)]
+    page = ask(runs)
+    assert "Run at" in page(f"/run/{runs[0].run_id[:9]}").text
+    assert "several runs begin" in page("/run/bench-").text
+
+
+def test_runs_are_listed_newest_first_and_filtered(ask, make) -> None:
+    runs = [make.run(0), make.run(1), make.run(1, testbed="other", attempt=2)]
+    page = ask(runs)
+    links = [href for href in page("/runs").hrefs if href.startswith("/run/")]
+    assert list(dict.fromkeys(links)) == [f"/run/{run.run_id}" for run in reversed(runs)]
+    assert "1 to 1 of 1 runs" in page("/runs", f"?sha={runs[0].commit.sha[:8].upper()}").text
+    assert "1 to 1 of 1 runs" in page("/runs", "?testbed=other").text
+    assert "No run matches." in page("/runs", "?sha=ffff").text
+
+
+def test_a_long_list_of_runs_is_turned_by_pages(ask, make) -> None:
+    page = ask([make.run(index) for index in range(105)])
+    assert "1 to 100 of 105 runs" in page("/runs").text
+    assert "/runs?page=2" in page("/runs").hrefs
+    assert "101 to 105 of 105 runs" in page("/runs", "?page=2").text
+
+
+def test_text_of_the_store_is_text(ask, make) -> None:
+    cells = [make.cell(), make.cell("b", status=Status.TIMEOUT, message=EVIL, error=None)]
+    environment = replace(make.environment(), torch=EVIL, host=EVIL)
+    run = replace(make.run(0, cells, subject=EVIL, branch=EVIL), environment=environment)
+    page = ask([run], repository_url="https://example.org/a/b")
+    for shown in (
+        page("/"),
+        page("/kernel/scale"),
+        page(f"/run/{run.run_id}", "?row=1"),
+        page(f"/run/{run.run_id}", "?row=2"),
+        page("/runs"),
+    ):
+        assert EVIL in shown.text
+        kinds = {node["type"] for node in _all_nodes(shown.tree)}
+        assert kinds.isdisjoint({"Markdown", "DangerouslySetInnerHTML", "Iframe", "Script"})
+        assert all(href.startswith(("/", "https://example.org/")) for href in shown.hrefs)
+
+
+def _all_nodes(tree: object) -> Iterator[dict[str, str]]:
+    if isinstance(tree, list):
+        for each in tree:
+            yield from _all_nodes(each)
+    elif isinstance(tree, dict):
+        yield tree
+        yield from _all_nodes(tree["props"].get("children"))
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "ftp://example.org", None])
+def test_commits_are_linked_to_the_web_only(ask, make, address) -> None:
+    page = ask([make.run(0)], repository_url=address)("/")
+    assert all(href.startswith("/") for href in page.hrefs)
+
+
+def test_commits_are_linked_where_the_repository_is_known(ask, make) -> None:
+    page = ask([make.run(0)], repository_url="https://example.org/a/b")("/")
+    assert f"https://example.org/a/b/commit/{make.commit(0).sha}" in page.hrefs
+
+
+def test_titles_say_which_page_it_is(ask, make) -> None:
+    page = ask([make.run(0)])
+    assert page("/").title == "Newest figures · perfci"
+    assert page("/nope").title == "Not found · perfci"
+
+
+def test_statements_do_not_grow_with_the_store(store_with, ask, make, statements) -> None:
+    few = [make.run(index) for index in range(2)]
+    page = ask(few)
+    counts = {}
+    for path in ("/", "/kernel/scale", f"/run/{few[0].run_id}", "/runs"):
+        page(path)
+        statements.clear()
+        page(path)
+        counts[path] = len(statements)
+    store_with([make.run(index) for index in range(2, 60)])
+    for path, count in counts.items():
+        statements.clear()
+        page(path)
+        assert len(statements) == count, path
+        assert count <= 20, path
+
+
+def test_a_long_branch_is_shown_from_its_newest_end(ask, make) -> None:
+    page = ask([make.run(index) for index in range(MOST_COMMITS + 5)])
+    shown = page("/kernel/scale")
+    (graph,) = shown.nodes("Graph")
+    drawn = graph["figure"]["layout"]["xaxis"]["categoryarray"]
+    assert len(drawn) == MOST_COMMITS
+    assert drawn[-1] == make.commit(MOST_COMMITS + 4).sha
+    assert f"Of {MOST_COMMITS + 5} commits" in shown.text
+    more = next(href for href in shown.hrefs if "commits=all" in href)
+    everything = page("/kernel/scale", f"?{more.partition('?')[2]}")
+    (graph,) = everything.nodes("Graph")
+    assert len(graph["figure"]["layout"]["xaxis"]["categoryarray"]) == MOST_COMMITS + 5
+    assert "Show all" not in everything.text
+
+
+def test_two_apps_do_not_share_a_store(tmp_path: Path) -> None:
+    first = create_app(f"sqlite:///{tmp_path / 'a.db'}")
+    second = create_app(f"sqlite:///{tmp_path / 'b.db'}")
+    assert first.server.config["PERFCI_SITE"] != second.server.config["PERFCI_SITE"]

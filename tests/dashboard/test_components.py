@@ -1,0 +1,45 @@
+import pytest
+
+from perfci.dashboard import components
+from perfci.history.model import Status, Verdict
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_red_is_a_regression_and_green_was_measured(verdict: Verdict) -> None:
+    tone = {
+        Verdict.REGRESSION: "regression",
+        Verdict.IMPROVEMENT: "measured",
+        Verdict.UNCHANGED: "measured",
+    }.get(verdict, "neutral")
+    mark = components.verdict_mark(verdict, "+1.0 %")
+    assert mark.className.split()[1] == tone
+    assert verdict.value.replace("_", " ") in str(mark)
+
+
+def test_the_tones_never_read_the_same_without_colour() -> None:
+    marks = {verdict: str(components.verdict_mark(verdict)) for verdict in Verdict}
+    assert len(set(marks.values())) == len(Verdict)
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_a_status_is_in_words(status: Status) -> None:
+    mark = components.status_mark(status)
+    assert status.value.replace("_", " ") in str(mark)
+    assert ("failed" in mark.className) == status.is_failure
+
+
+def test_one_state_is_no_choice() -> None:
+    choice = components.Choice(label="a", href="/", chosen=True)
+    assert components.choices("Case", [choice]) is None
+    assert components.choices("Case", []) is None
+
+
+def test_facts_leave_out_what_is_not_known() -> None:
+    shown = components.facts([("a", "x"), ("b", None), ("c", "")])
+    assert len(shown.children) == 1
+
+
+def test_counts_leave_out_zeros() -> None:
+    assert components.counts([("passed", 1200), ("missing", 0), ("timeout", 1)]) == (
+        "1,200 passed · 1 timeout"
+    )
