@@ -5,22 +5,64 @@ import platform
 import re
 import socket
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perfci.config import Config
 from perfci.errors import DeviceError
 from perfci.history.model import Device, Environment
-from perfci.toolchain import find_compiler, torch_version
+from perfci.plan import Target
+from perfci.toolchain import find_compiler, torch_cuda_version, torch_version
 
 
-def find_device(name: str | None) -> tuple[str, Device]:
-    """The device of that name as torch calls it, and what it is.
+def find_targets(name: str | None, probe: Callable[[], Sequence[Device]]) -> list[Target]:
+    """The devices that a name means, each as what a pass runs on.
 
-    Without a name: the machine's best. Raises DeviceError where it is not there.
+    ``cpu``; ``all`` GPUs; a GPU's number or UUID, or several with commas between. Without a name:
+    the first GPU, or the CPU where there is none. ``probe`` lists the GPUs and is asked only
+    where there is a driver. Raises DeviceError where a device is not there.
     """
-    if name in (None, "cpu"):
-        return "cpu", cpu()
-    raise DeviceError(f"no device '{name}' here; known: cpu")
+    if name == "cpu" or (name is None and not has_gpu_driver()):
+        return [Target(name="cpu", device=cpu())]
+    gpus = probe() if has_gpu_driver() else []
+    if name is None:
+        chosen = list(gpus[:1])
+        return [_gpu_target(each) for each in chosen] or [Target(name="cpu", device=cpu())]
+    if not gpus:
+        raise DeviceError(f"no GPU here for --device {name}; perfci doctor says what is missing")
+    if name in ("all", "cuda"):
+        return [_gpu_target(each) for each in gpus]
+    return [_gpu_target(_named(each.strip(), gpus)) for each in name.split(",")]
+
+
+def has_gpu_driver() -> bool:
+    """Whether there is an NVIDIA driver at all; cheap, and no promise that a GPU works."""
+    return any(Path(each).exists() for each in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"))
+
+
+def gpu_driver_version() -> str | None:
+    """The version of the NVIDIA driver's kernel module, None where it does not say."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    found = re.search(r"Kernel Module(?: for \S+)?\s+([\d.]+)", text)
+    return found[1] if found else None
+
+
+def _gpu_target(device: Device) -> Target:
+    # Only this GPU will be visible to the pass, so that it is always the first.
+    return Target(name="cuda:0", device=device)
+
+
+def _named(name: str, gpus: Sequence[Device]) -> Device:
+    if name.isdigit() and int(name) < len(gpus):
+        return gpus[int(name)]
+    for each in gpus:
+        if each.uuid is not None and each.uuid.lower() == name.lower():
+            return each
+    known = ", ".join(f"{index} ({each.uuid})" for index, each in enumerate(gpus))
+    raise DeviceError(f"no GPU '{name}' here; known: {known}")
 
 
 def cpu() -> Device:
@@ -36,10 +78,13 @@ def cpu() -> Device:
 def environment(device: Device, config: Config) -> Environment:
     """Where a run is measured."""
     compiler = find_compiler(config.cxx)
+    nvcc = find_compiler(config.nvcc) if device.kind == "cuda" else None
     return Environment(
         testbed=config.testbed or default_testbed(device),
         device=device,
         torch=torch_version() or "",
+        cuda=torch_cuda_version() if device.kind == "cuda" else None,
+        nvcc=nvcc.version if nvcc else None,
         compiler=compiler.version if compiler else None,
         python=platform.python_version(),
         os=_os_name(),

@@ -10,27 +10,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfci.history.model import Clock, Contract, Direction, Metric, Status, Stop
+from perfci.history.text import one_line, printable
+
+_MESSAGE_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """What one timer read of one cell in one pass."""
+    """What one timer read of one cell in one pass; ``note`` is what a reader should know of it."""
 
     contract: Contract
     samples_ns: tuple[float, ...]
     loops: int
     stop: Stop
     clocks: tuple[Clock, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one task: its status, its figures, and its timings where it passed."""
+    """What became of one task: its status, its figures, and its timings where it passed.
+
+    ``invalid`` holds (contract's label, reason) for each timer that could not time it.
+    """
 
     status: Status
     message: str = ""
     metrics: tuple[Metric, ...] = ()
     timings: tuple[Timing, ...] = ()
+    invalid: tuple[tuple[str, str], ...] = ()
 
 
 class MalformedOutcomeError(Exception):
@@ -44,6 +52,7 @@ def encode_outcome(outcome: Outcome) -> dict[str, Any]:
         "message": outcome.message,
         "metrics": [[m.name, m.value, m.unit, m.direction.value] for m in outcome.metrics],
         "timings": [_encode_timing(timing) for timing in outcome.timings],
+        "invalid": outcome.invalid,
     }
 
 
@@ -52,31 +61,34 @@ def decode_outcome(value: Any) -> Outcome:
     try:
         outcome = Outcome(
             status=Status(value["status"]),
-            message=str(value["message"]),
+            message=printable(str(value["message"]))[:_MESSAGE_LIMIT],
             metrics=tuple(
-                Metric(name=str(n), value=float(v), unit=str(u), direction=Direction(d))
+                Metric(name=one_line(n), value=float(v), unit=one_line(u), direction=Direction(d))
                 for n, v, u, d in value["metrics"]
             ),
             timings=tuple(_decode_timing(timing) for timing in value["timings"]),
+            invalid=tuple((str(label), str(reason)) for label, reason in value["invalid"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise MalformedOutcomeError(f"malformed outcome: {error}") from None
+    if not all(math.isfinite(metric.value) for metric in outcome.metrics):
+        raise MalformedOutcomeError("malformed outcome: a metric that is no finite number")
     if outcome.status is not Status.PASSED and outcome.timings:
         raise MalformedOutcomeError("malformed outcome: timings of a task that did not pass")
     return outcome
 
 
 def encode_message(event: str, task: int, outcome: Outcome | None = None) -> bytes:
-    """One message of a worker: ``start`` or ``done`` of the task with that index."""
+    """One message of a worker, a line: ``start`` or ``done`` of the task with that index."""
     body = None if outcome is None else encode_outcome(outcome)
-    return json.dumps([event, task, body]).encode()
+    return json.dumps([event, task, body]).encode() + b"\n"
 
 
 def decode_message(blob: bytes) -> tuple[str, int, Outcome | None]:
     """The event, the task's index and, for ``done``, the outcome."""
     try:
         event, task, body = json.loads(blob)
-    except ValueError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise MalformedOutcomeError(f"malformed message: {error}") from None
     if event not in ("start", "done") or not isinstance(task, int):
         raise MalformedOutcomeError(f"malformed message: {str(event)[:40]!r}")
@@ -96,6 +108,7 @@ def _encode_timing(timing: Timing) -> dict[str, Any]:
         "samples_ns": timing.samples_ns,
         "loops": timing.loops,
         "stop": timing.stop.value,
+        "note": timing.note,
         "clocks": [
             [c.sm_mhz, c.memory_mhz, c.temperature_c, c.power_w, c.throttle_reasons]
             for c in timing.clocks
@@ -119,6 +132,7 @@ def _decode_timing(value: Any) -> Timing:
         samples_ns=samples_ns,
         loops=int(value["loops"]),
         stop=Stop(value["stop"]),
+        note=str(value["note"]),
         clocks=tuple(_decode_clock(clock) for clock in value["clocks"]),
     )
 

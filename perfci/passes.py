@@ -18,11 +18,15 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Self
 
 from perfci.config import apply_environment
-from perfci.history.model import Status
+from perfci.errors import DeviceError
+from perfci.history.model import Device, Status
 from perfci.outcome import MalformedOutcomeError, Outcome, decode_message, encode_message
-from perfci.plan import Limits, Task
+from perfci.plan import Limits, Target, Task
+from perfci.timers import TIMERS
 
 _OUTPUT_TAIL_BYTES = 4096
+_LONGEST_LINE_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 16
 _MESSAGE_LIMIT = 300
 _EXIT_GRACE_S = 5.0
 _START_TIMEOUT_S = 120.0
@@ -37,8 +41,27 @@ class PassServer:
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["perfci.worker"])
 
+    def probe_gpus(self) -> tuple[Device, ...]:
+        """The GPUs as torch sees them. Raises DeviceError where asking fails."""
+        received, sent = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_enter_probe, args=(sent,))
+        process.start()
+        sent.close()
+        try:
+            if not received.poll(_START_TIMEOUT_S):
+                raise DeviceError("the GPU does not answer; see nvidia-smi")
+            devices: tuple[Device, ...] = received.recv()
+        except EOFError:
+            process.join(_EXIT_GRACE_S)
+            cause = _cause_of_death(process.exitcode)
+            raise DeviceError(f"asking torch for the GPUs failed: {cause}") from None
+        finally:
+            process.kill()
+            process.join()
+        return devices
+
     def run(
-        self, tasks: Sequence[Task], *, device: str, limits: Limits
+        self, tasks: Sequence[Task], *, target: Target, limits: Limits
     ) -> Iterator[tuple[int, Outcome]]:
         """Run tasks in order in one fresh process, or several where one does not survive.
 
@@ -46,7 +69,7 @@ class PassServer:
         """
         next_task = 0
         while next_task < len(tasks):
-            with _Worker(self._context, tasks, next_task, device, limits) as worker:
+            with _Worker(self._context, tasks, next_task, target, limits) as worker:
                 for index, outcome in worker.outcomes():
                     next_task = index + 1
                     yield index, outcome
@@ -69,15 +92,17 @@ class _Worker:
         context: ForkServerContext,
         tasks: Sequence[Task],
         first: int,
-        device: str,
+        target: Target,
         limits: Limits,
     ) -> None:
-        self._count, self._limits = len(tasks), limits
+        self._tasks, self._limits = tasks, limits
+        self._first = first
         self._messages, messages = context.Pipe(duplex=False)
         self._printed, printed = context.Pipe(duplex=False)
+        self._unread = bytearray()
         self._tail = b""
         self._process: ForkServerProcess = context.Process(
-            target=_enter, args=(messages, printed, tuple(tasks), first, device, limits)
+            target=_enter, args=(messages, printed, tuple(tasks), first, target, limits)
         )
         self._standing = _Standing(task=first, deadline_s=time.monotonic() + _START_TIMEOUT_S)
         try:
@@ -97,17 +122,19 @@ class _Worker:
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         """Outcomes as they come; the last one is the parent's own where the worker did not live."""
         standing = self._standing
-        while standing.task < self._count:
+        while standing.task < len(self._tasks):
             try:
                 message = self._next_message()
             except MalformedOutcomeError as error:
                 yield standing.task, self._failed(f"the worker's pipe was written to: {error}")
                 return
             if message is None:
+                if self._gave_up():
+                    return
                 yield standing.task, self._post_mortem()
                 return
             _, task, outcome = message
-            if task != standing.task or (outcome is not None and not standing.started):
+            if task != standing.task or (outcome is None) == standing.started:
                 yield standing.task, self._failed("the worker's pipe was written to: out of turn")
                 return
             if outcome is None:
@@ -115,6 +142,9 @@ class _Worker:
                 self._tail = b""
                 standing.deadline_s = time.monotonic() + self._limits.timeout_s
                 continue
+            if not _answers(outcome, self._tasks[task]):
+                yield task, self._failed("the worker's pipe was written to: other timings")
+                return
             yield task, outcome
             self._standing = standing = _Standing(
                 task=task + 1, deadline_s=time.monotonic() + self._limits.timeout_s
@@ -124,32 +154,51 @@ class _Worker:
         """The next message; None where the worker has died or its time is up."""
         sources: list[Connection | int] = [self._messages, self._process.sentinel, self._printed]
         while True:
+            line, newline, rest = self._unread.partition(b"\n")
+            if newline:
+                self._unread = rest
+                return decode_message(bytes(line))
             left_s = self._standing.deadline_s - time.monotonic()
             ready = wait(sources, timeout=max(0.0, left_s))
             if self._printed in ready and not self._drain():
                 sources.remove(self._printed)
             if self._messages in ready:
-                try:
-                    return decode_message(self._messages.recv_bytes(maxlength=1 << 28))
-                except (EOFError, OSError):
+                if not self._receive():
                     return None
-            if self._process.sentinel in ready or left_s <= 0:
+            elif self._process.sentinel in ready or left_s <= 0:
                 return None
+
+    def _receive(self) -> bool:
+        """Read what has been sent; False once the pipe is closed."""
+        # Never as a whole message: half of one, from code under test, would be waited for.
+        chunk = os.read(self._messages.fileno(), _CHUNK_BYTES)
+        self._unread += chunk
+        if len(self._unread) > _LONGEST_LINE_BYTES:
+            raise MalformedOutcomeError("malformed message: too long")
+        return bool(chunk)
 
     def _drain(self) -> bool:
         """Read what was printed, keep its end; False once the pipe is closed."""
-        chunk = os.read(self._printed.fileno(), 1 << 16)
+        chunk = os.read(self._printed.fileno(), _CHUNK_BYTES)
         self._tail = (self._tail + chunk)[-_OUTPUT_TAIL_BYTES:]
         return bool(chunk)
+
+    def _gave_up(self) -> bool:
+        """Whether the worker ended by itself between two tasks, as after a fault on a GPU."""
+        between = not self._standing.started and self._standing.task > self._first
+        return between and time.monotonic() < self._standing.deadline_s
 
     def _post_mortem(self) -> Outcome:
         if time.monotonic() >= self._standing.deadline_s:
             message = f"no answer within {self._limits.timeout_s:g} s"
             return Outcome(status=Status.TIMEOUT, message=message)
         self._process.join(_EXIT_GRACE_S)
-        while wait([self._printed], timeout=0) and self._drain():
-            pass
-        return self._failed(_cause_of_death(self._process.exitcode))
+        cause = _cause_of_death(self._process.exitcode)
+        # What it has forked may print for ever; a pipe holds no more than a chunk.
+        self._kill()
+        if wait([self._printed], timeout=0):
+            self._drain()
+        return self._failed(cause)
 
     def _failed(self, cause: str) -> Outcome:
         """A runtime error with the last line that was printed, which often says why."""
@@ -159,14 +208,33 @@ class _Worker:
 
     def _end(self) -> None:
         """End the worker and everything that it has forked."""
-        if self._standing.task >= self._count:
+        if self._standing.task >= len(self._tasks):
             self._process.join(_EXIT_GRACE_S)
+        self._kill()
+        self._process.join()
+        self._process.close()
+
+    def _kill(self) -> None:
         pid = self._process.pid
         if pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
-        self._process.join()
-        self._process.close()
+        # It may not have become the head of its group yet.
+        self._process.kill()
+
+
+def _answers(outcome: Outcome, task: Task) -> bool:
+    """Whether an outcome that passed says of each timer of its task what it read, or why not."""
+    if outcome.status is not Status.PASSED:
+        return True
+    asked = {
+        contract.label: contract for contract in (TIMERS[name].contract for name in task.timers)
+    }
+    told = [timing.contract.label for timing in outcome.timings]
+    told += [label for label, _ in outcome.invalid]
+    return sorted(told) == sorted(asked) and all(
+        timing.contract == asked[timing.contract.label] for timing in outcome.timings
+    )
 
 
 def _cause_of_death(exit_code: int | None) -> str:
@@ -182,12 +250,18 @@ def _cause_of_death(exit_code: int | None) -> str:
     return f"killed by {name}{hint}"
 
 
+def _enter_probe(answer: Connection) -> None:
+    from perfci.probe import probe_gpus  # noqa: PLC0415 — imports torch, which the parent must not
+
+    answer.send(probe_gpus())
+
+
 def _enter(
     messages: Connection,
     printed: Connection,
     tasks: Sequence[Task],
     first: int,
-    device: str,
+    target: Target,
     limits: Limits,
 ) -> None:
     """The worker's process: set up its surroundings, then perform its tasks."""
@@ -200,18 +274,27 @@ def _enter(
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _limit_memory(limits.memory_bytes)
+    if target.device.uuid is not None:
+        apply_environment({"CUDA_VISIBLE_DEVICES": target.device.uuid})
 
     from perfci.worker import Bench  # noqa: PLC0415 — imports torch, which the parent must not
 
-    bench = Bench(device, limits)
+    bench = Bench(target, limits)
     for index in range(first, len(tasks)):
-        messages.send_bytes(encode_message("start", index))
+        _send(messages, encode_message("start", index))
         outcome = bench.perform(tasks[index])
-        messages.send_bytes(encode_message("done", index, outcome))
+        _send(messages, encode_message("done", index, outcome))
+        if not bench.is_sound():
+            break
     messages.close()
     # Exit handlers of code under test have no say in how a pass ends.
     sys.stdout.flush()
     os._exit(0)
+
+
+def _send(messages: Connection, line: bytes) -> None:
+    with open(messages.fileno(), "wb", closefd=False) as pipe:
+        pipe.write(line)
 
 
 def _die_with_parent() -> None:

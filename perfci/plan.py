@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from perfci.build import Build
+from perfci.history.model import Device
 from perfci.kernel import Case, Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a pass runs on: the device, and its name in torch once it alone is visible."""
+
+    name: str
+    device: Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

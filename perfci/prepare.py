@@ -13,7 +13,7 @@ from perfci.build import Build
 from perfci.config import Config
 from perfci.history.model import Status
 from perfci.passes import PassServer
-from perfci.plan import Limits, Task
+from perfci.plan import Limits, Target, Task
 from perfci.progress import Observer
 from perfci.selection import Cell
 
@@ -30,7 +30,7 @@ class Prepared:
         live: Sequence[tuple[Build, Cell]],
         *,
         server: PassServer,
-        device: str,
+        target: Target,
         limits: Limits,
         observer: Observer,
     ) -> int:
@@ -41,7 +41,7 @@ class Prepared:
         pending = [
             (build, cell)
             for build, cell in live
-            if cell.variant.declaration.compiles and not self._marker(build, cell, device).exists()
+            if cell.variant.declaration.compiles and not self._marker(build, cell, target).exists()
         ]
         tasks = [
             Task(kernel=cell.kernel, build=build, case=cell.case, seeds=(0,))
@@ -52,14 +52,15 @@ class Prepared:
             cell_budget_s=limits.cell_budget_s,
             memory_bytes=limits.memory_bytes,
         )
-        for index, outcome in server.run(tasks, device=device, limits=longer):
+        for index, outcome in server.run(tasks, target=target, limits=longer):
             observer.step("compile", index + 1, len(tasks), "/".join(tasks[index].cell))
             if outcome.status is Status.PASSED:
-                marker = self._marker(*pending[index], device)
+                marker = self._marker(*pending[index], target)
                 marker.parent.mkdir(parents=True, exist_ok=True)
                 marker.touch()
         return len(tasks)
 
-    def _marker(self, build: Build, cell: Cell, device: str) -> Path:
-        key = [build.digest, cell.kernel.workload_digest(cell.case), device.partition(":")[0]]
+    def _marker(self, build: Build, cell: Cell, target: Target) -> Path:
+        """Where it is marked that a variant went through its compiler for a case and a model."""
+        key = [build.digest, cell.kernel.workload_digest(cell.case), target.device.model]
         return self._folder / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]

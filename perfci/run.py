@@ -7,16 +7,17 @@ not tried again: it is a row with its status, and the others go on.
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from perfci.build import Build, build
-from perfci.config import Config, child_environment
+from perfci.config import Config
 from perfci.device import memory_bytes
 from perfci.history.model import Contract, Measurement, Metric, Pass, Status
+from perfci.history.text import printable
 from perfci.kernel import Variant, skip_reason
 from perfci.outcome import Outcome
 from perfci.passes import PassServer
-from perfci.plan import Limits, Task
+from perfci.plan import Limits, Target, Task
 from perfci.prepare import Prepared
 from perfci.progress import Observer
 from perfci.selection import Cell
@@ -52,8 +53,8 @@ def measure(
     cells: Sequence[Cell],
     config: Config,
     *,
-    device: str,
-    device_kind: str,
+    target: Target,
+    server: PassServer,
     passes: int,
     timed: bool = True,
     observer: Observer,
@@ -64,15 +65,15 @@ def measure(
     with the passes that are complete.
     """
     start_s = time.monotonic()
-    states = _begin(cells, config, device_kind, observer)
-    server = PassServer(child_environment(config.cache))
-    limits = _limits(config, device_kind)
+    states = _begin(cells, config, target, observer)
+    limits = _limits(config, target)
     live = [(each.build, each.cell) for each in states if each.failure is None]
-    Prepared(config).fill(live, server=server, device=device, limits=limits, observer=observer)
+    Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
+    timers = DEVICE_TIMERS[target.device.kind] if timed else ()
     complete, interrupted = 0, False
     try:
         for index in range(passes if timed else 1):
-            fresh = _one_pass(states, server, limits, device, device_kind, index, timed, observer)
+            fresh = _one_pass(states, server, limits, target, index, timers, observer)
             for state, outcome in fresh:
                 state.outcomes.append((index, outcome))
                 if outcome.status is not Status.PASSED:
@@ -82,7 +83,6 @@ def measure(
         if not complete:
             raise
         interrupted = True
-    timers = DEVICE_TIMERS[device_kind] if timed else ()
     return Measured(
         measurements=tuple(row for state in states for row in _rows(state, timers)),
         passes=complete,
@@ -91,12 +91,25 @@ def measure(
     )
 
 
-def build_all(variants: Sequence[Variant], config: Config, observer: Observer) -> list[Build]:
+def architectures_for(config: Config, target: Target | None) -> tuple[str, ...]:
+    """The architectures to compile for: those configured, else the device's own if it has one."""
+    capability = target.device.compute_capability if target else None
+    if config.architectures or capability is None:
+        return config.architectures
+    return (f"sm_{capability.replace('.', '')}",)
+
+
+def build_all(
+    variants: Sequence[Variant],
+    config: Config,
+    architectures: Sequence[str],
+    observer: Observer,
+) -> list[Build]:
     """Build variants, telling the observer."""
     return build(
         variants,
         config,
-        architectures=config.architectures,
+        architectures=architectures,
         on_step=lambda done, total, name: observer.step("build", done, total, name),
     )
 
@@ -105,8 +118,8 @@ def prepare_all(
     cells: Sequence[Cell],
     builds: Sequence[Build],
     config: Config,
-    device: str,
-    device_kind: str,
+    target: Target,
+    server: PassServer,
     observer: Observer,
 ) -> int:
     """Let the variants that compile at their first call do so; how many cells that were."""
@@ -114,30 +127,27 @@ def prepare_all(
     live = [
         (by_name[cell.variant.kernel, cell.variant.name], cell)
         for cell in cells
-        if not skip_reason(cell.variant, cell.case, device_kind)
+        if not skip_reason(cell.variant, cell.case, target.device.kind)
     ]
+    limits = _limits(config, target)
     return Prepared(config).fill(
-        live,
-        server=PassServer(child_environment(config.cache)),
-        device=device,
-        limits=_limits(config, device_kind),
-        observer=observer,
+        live, server=server, target=target, limits=limits, observer=observer
     )
 
 
 def _begin(
-    cells: Sequence[Cell], config: Config, device_kind: str, observer: Observer
+    cells: Sequence[Cell], config: Config, target: Target, observer: Observer
 ) -> list[_Progress]:
     """Every cell with its build, the ones that cannot go on marked as failed or skipped."""
     variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
     builds = {
         (each.variant.kernel, each.variant.name): each
-        for each in build_all(variants, config, observer)
+        for each in build_all(variants, config, architectures_for(config, target), observer)
     }
     states = []
     for cell in cells:
         state = _Progress(cell=cell, build=builds[cell.variant.kernel, cell.variant.name])
-        reason = skip_reason(cell.variant, cell.case, device_kind)
+        reason = skip_reason(cell.variant, cell.case, target.device.kind)
         if reason:
             state.failure = Outcome(status=Status.SKIPPED, message=reason)
         elif state.build.failed:
@@ -150,10 +160,9 @@ def _one_pass(
     states: Sequence[_Progress],
     server: PassServer,
     limits: Limits,
-    device: str,
-    device_kind: str,
+    target: Target,
     index: int,
-    timed: bool,  # noqa: FBT001
+    timers: Sequence[str],
     observer: Observer,
 ) -> list[tuple[_Progress, Outcome]]:
     """One pass over all cells that are still alive; checks alone belong to the first."""
@@ -161,11 +170,10 @@ def _one_pass(
         each for each in states if each.failure is None and (index == 0 or each.cell.case.timed)
     ]
     random.shuffle(alive)
-    timers = DEVICE_TIMERS[device_kind] if timed else ()
     tasks = [_task(state, timers, first=index == 0) for state in alive]
-    phase = f"pass {index + 1}" if timed else "check"
+    phase = f"pass {index + 1}" if timers else "check"
     ended = []
-    for done, (number, outcome) in enumerate(server.run(tasks, device=device, limits=limits), 1):
+    for done, (number, outcome) in enumerate(server.run(tasks, target=target, limits=limits), 1):
         ended.append((alive[number], outcome))
         observer.step(phase, done, len(tasks), "/".join(tasks[number].cell))
     return ended
@@ -189,11 +197,11 @@ def _seeds(count: int) -> Iterator[int]:
     return (source.getrandbits(_SEED_BITS) for _ in range(count))
 
 
-def _limits(config: Config, device_kind: str) -> Limits:
+def _limits(config: Config, target: Target) -> Limits:
     memory = None
     if config.memory_limit_gib is not None:
         memory = int(config.memory_limit_gib * 2**30)
-    elif device_kind == "cpu":
+    elif target.device.kind == "cpu":
         memory = int(memory_bytes() * _MEMORY_SHARE)
     return Limits(
         timeout_s=config.timeout_s,
@@ -216,7 +224,9 @@ def _row(state: _Progress, contract: Contract | None) -> Measurement:
     outcomes = [outcome for _, outcome in state.outcomes]
     final = state.failure or outcomes[-1]
     passes: list[Pass] = []
-    if state.failure is None and contract is not None:
+    if final.status is Status.PASSED and contract is not None:
+        final = _of_timer(final, outcomes, contract)
+    if final.status is Status.PASSED and contract is not None:
         passes = [
             Pass(
                 index=index,
@@ -238,12 +248,27 @@ def _row(state: _Progress, contract: Contract | None) -> Measurement:
         variant=variant.name,
         contract=contract,
         status=final.status,
-        message=message,
+        message=printable(message),
         passes=tuple(passes),
         metrics=_metrics(state, outcomes),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
     )
+
+
+def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -> Outcome:
+    """The outcome as one timer sees it: invalid where it could not time the cell in some pass."""
+    for outcome in outcomes:
+        reason = dict(outcome.invalid).get(contract.label)
+        if reason is not None:
+            return replace(final, status=Status.INVALID_TIMING, message=reason)
+    notes = [
+        timing.note
+        for outcome in outcomes
+        for timing in outcome.timings
+        if timing.contract == contract and timing.note
+    ]
+    return replace(final, message=notes[0]) if notes else final
 
 
 def _metrics(state: _Progress, outcomes: Sequence[Outcome]) -> tuple[Metric, ...]:

@@ -4,6 +4,7 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import re
 import shlex
 import shutil
 import subprocess
@@ -129,6 +130,16 @@ def torch_version() -> str | None:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def torch_cuda_version() -> str | None:
+    """The CUDA version that the installed torch is built with, without importing it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    text = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
+    found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", text, re.MULTILINE)
+    return found[1] if found else None
 
 
 def _extension_flags(module_name: str) -> list[str]:

@@ -7,6 +7,7 @@ hangs the process is seen by the parent (perfci.passes).
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -22,22 +23,32 @@ from perfci.check import (
     poisoned,
     synchronise,
 )
+from perfci.clocks import read_clock
 from perfci.entry import Call, Entry, load_entry
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, describe, draw_inputs, load_reference
-from perfci.outcome import Outcome
-from perfci.plan import Limits, Task
-from perfci.timers import TIMERS, timer
+from perfci.outcome import Outcome, Timing
+from perfci.plan import Limits, Target, Task
+from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
 
 
 class Bench:
     """What a pass keeps between tasks: references and variants that are loaded already."""
 
-    def __init__(self, device: str, limits: Limits) -> None:
-        self._device = device
+    def __init__(self, target: Target, limits: Limits) -> None:
+        self._device = target.name
+        self._uuid = target.device.uuid
         self._limits = limits
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
+
+    def is_sound(self) -> bool:
+        """Whether this process can go on; after a fault on a GPU it cannot."""
+        try:
+            synchronise(self._device)
+        except RuntimeError:
+            return False
+        return True
 
     def perform(self, task: Task) -> Outcome:
         """Check one cell and, where it is right, time it."""
@@ -82,21 +93,42 @@ class Bench:
         calls = [
             subject.entry.bind(each, into) for each, into in zip(arguments, outputs, strict=True)
         ]
+        workload = Workload(
+            calls=calls, set_bytes=_set_bytes(arguments[0], outputs[0]), device=subject.device
+        )
         with torch.no_grad():
-            timings = tuple(
-                timer(name).measure(
-                    calls,
-                    contract=TIMERS[name].contract,
-                    budget_s=self._limits.cell_budget_s,
-                )
-                for name in task.timers
-            )
+            timings, invalid = self._read_timers(task, workload)
             try:
                 _check_after_timing(subject, arguments, outputs, calls)
             except WrongError as wrong:
                 message = f"right before the timing, wrong after it: {wrong.message}"
                 return Outcome(status=wrong.status, message=message, metrics=checked.metrics)
-        return Outcome(status=Status.PASSED, metrics=checked.metrics, timings=timings)
+        return replace(checked, timings=tuple(timings), invalid=tuple(invalid))
+
+    def _read_timers(
+        self, task: Task, workload: Workload
+    ) -> tuple[list[Timing], list[tuple[str, str]]]:
+        """What each timer reads, and why one could not."""
+        timings: list[Timing] = []
+        invalid: list[tuple[str, str]] = []
+        for name in task.timers:
+            contract = TIMERS[name].contract
+            before = read_clock(self._uuid)
+            try:
+                timing = timer(name).measure(
+                    workload, contract=contract, budget_s=self._limits.cell_budget_s
+                )
+            except InvalidTimingError as error:
+                invalid.append((contract.label, str(error)))
+                continue
+            clocks = tuple(each for each in (before, read_clock(self._uuid)) if each is not None)
+            timings.append(replace(timing, clocks=clocks))
+        return timings, invalid
+
+
+def _set_bytes(arguments: Arguments, outputs: Sequence[Tensor]) -> int:
+    tensors = [*arguments.values(), *outputs]
+    return sum(each.numel() * each.element_size() for each in tensors if isinstance(each, Tensor))
 
 
 def _check_after_timing(

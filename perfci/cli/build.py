@@ -16,13 +16,14 @@ from perfci.cli.options import (
     selection_of,
     selection_options,
 )
-from perfci.config import Config
-from perfci.device import find_device
+from perfci.config import Config, child_environment
+from perfci.device import find_targets
 from perfci.errors import ExitCode
 from perfci.kernel import discover
+from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.columns import Column, lay_out
-from perfci.run import build_all, prepare_all
+from perfci.run import architectures_for, build_all, prepare_all
 from perfci.selection import Cell, Selection, select
 
 _COLUMNS = (
@@ -50,11 +51,13 @@ def command(
     r"""Compile the variants that have changed, all at once.
 
     A variant that does not compile is listed with the compiler's message; the others are built.
+    --device cuda compiles the CUDA variants also where there is no GPU to run them.
 
     \b
     Example:
       perfci build
       perfci build --kernel mla_attention
+      perfci build --device cuda
     """
     config = config_of(kernels=kernels)
     selection = selection_of(names, variants, cases, tier)
@@ -74,12 +77,17 @@ def command(
 
 
 def _build(config: Config, selection: Selection, device: str | None) -> tuple[list[Build], int]:
-    torch_name, found = find_device(device)
-    cells: list[Cell] = select(discover(config.kernels), selection, found.kind)
+    """Build for the device; for one of which only the kind is said, compile and prepare nothing."""
+    server = PassServer(child_environment(config.cache))
+    target = None if device == "cuda" else find_targets(device, server.probe_gpus)[0]
+    kind = target.device.kind if target else "cuda"
+    cells: list[Cell] = select(discover(config.kernels), selection, kind)
     variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
     with progress() as observer:
-        builds = build_all(variants, config, observer)
-        prepared = prepare_all(cells, builds, config, torch_name, found.kind, observer)
+        builds = build_all(variants, config, architectures_for(config, target), observer)
+        prepared = 0
+        if target is not None:
+            prepared = prepare_all(cells, builds, config, target, server, observer)
     return builds, prepared
 
 

@@ -15,11 +15,13 @@ from perfci.cli.options import (
     selection_of,
     selection_options,
 )
-from perfci.device import find_device
+from perfci.config import child_environment
+from perfci.device import find_targets
 from perfci.errors import ConfigurationError, ExitCode
 from perfci.history.model import Measurement, Status
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
+from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.checks import check_table
 from perfci.run import measure
@@ -54,22 +56,24 @@ def command(
     """
     config = config_of(kernels=kernels)
     selection = selection_of(names, variants, cases, tier)
-    torch_name, found = find_device(device)
+    server = PassServer(child_environment(config.cache))
+    target = find_targets(device, server.probe_gpus)[0]
+    kind = target.device.kind
     discovered = discover(config.kernels)
-    cells = select(discovered, selection, found.kind)
+    cells = select(discovered, selection, kind)
     controls = []
     if not (no_controls or selection.variants):
-        controls = select(_as_controls(discovered), selection, found.kind)
+        controls = select(_as_controls(discovered), selection, kind)
     if not cells:
         raise ConfigurationError(
-            f"{config.kernels}: nothing to check on {torch_name} with this selection"
+            f"{config.kernels}: nothing to check on {kind} with this selection"
         )
     with progress() as observer:
         measured = measure(
             [*cells, *controls],
             config,
-            device=torch_name,
-            device_kind=found.kind,
+            target=target,
+            server=server,
             passes=1,
             timed=False,
             observer=observer,

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,8 @@ from perfci.cli.options import (
     selection_options,
     store_option,
 )
-from perfci.config import Config
-from perfci.device import environment, find_device
+from perfci.config import Config, child_environment
+from perfci.device import environment, find_targets
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.codec import write_run_file
@@ -31,6 +31,9 @@ from perfci.history.model import Environment, Run
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.history.summary import cell, run_summary
+from perfci.lock import lock_device
+from perfci.passes import PassServer
+from perfci.plan import Target
 from perfci.progress import progress
 from perfci.recording import Subject
 from perfci.reports.text import run_table
@@ -44,8 +47,8 @@ class _Request:
 
     config: Config
     selection: Selection
-    device: str
-    environment: Environment
+    server: PassServer
+    targets: tuple[Target, ...]
     passes: int
     trigger: str
     out: Path | None
@@ -77,7 +80,7 @@ class _Request:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Write a run file instead of recording; with --range a folder of them.",
+    help="Write a run file instead of recording; with --range or several devices a folder.",
 )
 @kernels_option
 @store_option
@@ -113,12 +116,12 @@ def command(
     if revision and span:
         raise UsageError("--commit and --range exclude each other; give one")
     config = config_of(store, kernels, passes=passes)
-    torch_name, found = find_device(device)
+    server = PassServer(child_environment(config.cache))
     request = _Request(
         config=config,
         selection=selection_of(names, variants, cases, tier),
-        device=torch_name,
-        environment=environment(found, config),
+        server=server,
+        targets=tuple(find_targets(device, server.probe_gpus)),
         passes=config.passes,
         trigger="range" if span else "local",
         out=out,
@@ -129,8 +132,7 @@ def command(
         if root is None or not (revision or span):
             if span:
                 raise UsageError(f"{config.root} is in no git repository: --range needs one")
-            with nullcontext(recording.here(config, revision)) as subject:
-                return _record(request, history, subject, out)
+            return _record(request, history, recording.here(config, revision))
         shas = commits.commit_range(root, span) if span else [commits.resolve(root, revision or "")]
         pending = shas if again or not span else _unrecorded(shas, request, history)
         return _record_commits(
@@ -142,8 +144,8 @@ def command(
 def _opened(request: _Request) -> Iterator[Store | None]:
     """The store, opened before anything is measured, so that a bad one costs nothing."""
     if request.out is not None:
-        folder = request.out if request.trigger == "range" else request.out.absolute().parent
-        if not (folder.is_dir() or request.trigger == "range"):
+        folder = request.out.absolute().parent
+        if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder; make it, or give --out another path")
         yield None
         return
@@ -152,14 +154,15 @@ def _opened(request: _Request) -> Iterator[Store | None]:
 
 
 def _unrecorded(shas: list[str], request: _Request, store: Store | None) -> list[str]:
+    """The commits that have no run yet on some testbed that is asked for."""
     if store is None:
         return shas
-    recorded = {
-        run.commit.sha
-        for run in store.runs(testbed=request.environment.testbed)
-        if run.commit.dirty is None
-    }
-    return [sha for sha in shas if sha not in recorded]
+    testbeds = {environment(each.device, request.config).testbed for each in request.targets}
+    recorded = [
+        {run.commit.sha for run in store.runs(testbed=testbed) if run.commit.dirty is None}
+        for testbed in testbeds
+    ]
+    return [sha for sha in shas if not all(sha in each for each in recorded)]
 
 
 def _record_commits(
@@ -179,48 +182,60 @@ def _record_commits(
         click.echo(f"commit {number} of {len(shas)}: {sha[:10]}", err=True)
         try:
             with recording.at_commit(request.config, root, sha, own_cases=own_cases) as subject:
-                codes.append(_record(request, store, subject, _file_in(request, subject)))
+                codes.append(_record(request, store, subject))
         except ConfigurationError as error:
             click.echo(f"perfci: commit {sha[:10]} is left out: {error}", err=True)
             codes.append(int(ExitCode.MISSING_CELLS))
     return int(ExitCode.REGRESSION_OR_INCORRECT) if 1 in codes else max(codes)
 
 
-def _file_in(request: _Request, subject: Subject) -> Path | None:
-    """The run file of a commit: the one asked for, or in the folder that a range wants."""
-    if request.out is None or request.trigger != "range":
+def _file_for(request: _Request, run: Run) -> Path | None:
+    """The run file asked for, or the one in a folder where there are several runs."""
+    if request.out is None or not _is_folder(request):
         return request.out
     request.out.mkdir(parents=True, exist_ok=True)
-    return request.out / f"{subject.commit.sha[:10]}.json.gz"
+    return request.out / f"{run.commit.sha[:10]}-{run.environment.testbed}.json.gz"
 
 
-def _record(request: _Request, store: Store | None, subject: Subject, out: Path | None) -> int:
-    """Measure one subject, record it and show it; the exit code."""
-    cells = select(subject.kernels, request.selection, request.environment.device.kind)
-    _say_what_is_left_out(request, subject)
+def _is_folder(request: _Request) -> bool:
+    return request.trigger == "range" or len(request.targets) > 1
+
+
+def _record(request: _Request, store: Store | None, subject: Subject) -> int:
+    """Measure one subject on every device, record it and show it; the worst exit code."""
+    return max(_record_on(target, request, store, subject) for target in request.targets)
+
+
+def _record_on(target: Target, request: _Request, store: Store | None, subject: Subject) -> int:
+    kind = target.device.kind
+    cells = select(subject.kernels, request.selection, kind)
+    others = left_out(subject.kernels, request.selection, kind)
+    if others:
+        click.echo(f"{len(others)} variants are not for {kind}: left out", err=True)
     if not cells:
         raise ConfigurationError(
-            f"{request.config.kernels}: nothing to measure on {request.device} with this selection"
+            f"{request.config.kernels}: nothing to measure on {kind} with this selection"
         )
     started_at = datetime.now(UTC)
-    with progress() as observer:
+    where = environment(target.device, request.config)
+    with progress() as observer, lock_device(target.device):
         measured = measure(
             cells,
             request.config,
-            device=request.device,
-            device_kind=request.environment.device.kind,
+            target=target,
+            server=request.server,
             passes=request.passes,
             observer=observer,
         )
     run = recording.assemble(
         subject,
         measured,
-        request.environment,
+        where,
         started_at=started_at,
         trigger=request.trigger,
-        attempt=_attempt(subject, request, store),
+        attempt=_attempt(subject, where, store),
     )
-    _keep(run, store, out)
+    _keep(run, store, _file_for(request, run))
     _show(request, run)
     if measured.interrupted:
         complete = f"{measured.passes} of {request.passes} passes"
@@ -245,19 +260,12 @@ def _keep(run: Run, store: Store | None, out: Path | None) -> None:
         raise
 
 
-def _attempt(subject: Subject, request: _Request, store: Store | None) -> int:
+def _attempt(subject: Subject, where: Environment, store: Store | None) -> int:
     if store is None:
         return 1
     commit = subject.commit
-    earlier = store.runs(sha_prefix=commit.sha, testbed=request.environment.testbed)
+    earlier = store.runs(sha_prefix=commit.sha, testbed=where.testbed)
     return 1 + sum(run.commit.dirty == commit.dirty for run in earlier)
-
-
-def _say_what_is_left_out(request: _Request, subject: Subject) -> None:
-    kind = request.environment.device.kind
-    others = left_out(subject.kernels, request.selection, kind)
-    if others:
-        click.echo(f"{len(others)} variants are not for {kind}: left out", err=True)
 
 
 def _show(request: _Request, run: Run) -> None:

@@ -225,6 +225,7 @@ def _count_failures(counts: Counter[Status]) -> int:
 
 
 def write_status(status: Status) -> str:
+    """Write a status as its symbol and its words."""
     symbol = {Status.PASSED: "✓", Status.SKIPPED: "·"}.get(status, "✗")
     return f"{symbol} {status.value.replace('_', ' ')}"
 

@@ -1,19 +1,35 @@
 """How a latency is read: one module a timer, listed here by name and by kind of device."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from perfci.history.model import Contract
 from perfci.outcome import Timing
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What is timed: calls that take turns, each on arguments and outputs of its own.
+
+    ``set_bytes`` is the size of one call's arguments and outputs.
+    """
+
+    calls: Sequence[Callable[[], object]]
+    set_bytes: int
+    device: str
+
+
+class InvalidTimingError(Exception):
+    """A timer cannot time this kernel and says why; no other timer takes its place."""
+
+
 class Timer(Protocol):
     """A module that reads latencies under one contract."""
 
-    def measure(self, calls: Sequence[Any], *, contract: Contract, budget_s: float) -> Timing:
-        """Latencies of one call, from calls that take turns, within a budget of time."""
+    def measure(self, workload: Workload, *, contract: Contract, budget_s: float) -> Timing:
+        """Latencies of one call within a budget of time. Raises InvalidTimingError."""
         ...
 
 
@@ -33,9 +49,25 @@ TIMERS = {
         module="perfci.timers.cpu",
         contract=Contract(timer="cpu", version=1, l2="warm", warm_up="steady", inputs="rotating"),
     ),
+    "cuda_cold": TimerEntry(
+        module="perfci.timers.cuda_cold",
+        contract=Contract(
+            timer="cold", version=1, l2="flushed", warm_up="steady", inputs="rotating"
+        ),
+    ),
+    "cuda_hot": TimerEntry(
+        module="perfci.timers.cuda_hot",
+        contract=Contract(
+            timer="hot", version=1, l2="resident", warm_up="steady", inputs="rotating"
+        ),
+    ),
+    "host": TimerEntry(
+        module="perfci.timers.host",
+        contract=Contract(timer="host", version=1, l2="warm", warm_up="steady", inputs="rotating"),
+    ),
 }
 
-DEVICE_TIMERS: dict[str, tuple[str, ...]] = {"cpu": ("cpu",)}
+DEVICE_TIMERS = {"cpu": ("cpu",), "cuda": ("cuda_cold", "cuda_hot", "host")}
 """Kind of device → the timers that measure on it, the primary one first."""
 
 

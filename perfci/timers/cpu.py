@@ -6,12 +6,13 @@ imported, before any kernel is loaded.
 """
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import cycle
 from time import perf_counter_ns
 
 from perfci.history.model import Contract
 from perfci.outcome import Timing
+from perfci.timers import Workload
 from perfci.timers.sampling import collect, warm_up
 
 MINIMUM_SAMPLE_NS = 300_000
@@ -20,14 +21,14 @@ _BATCH_SAMPLES = 10
 
 
 def measure(
-    calls: Sequence[Callable[[], object]],
+    workload: Workload,
     *,
     contract: Contract,
     budget_s: float,
     clock_ns: Callable[[], int] = perf_counter_ns,
 ) -> Timing:
     """Latencies of one call, in nanoseconds."""
-    turns = cycle(calls)
+    turns = cycle(workload.calls)
     loops = _calibrate(turns, clock_ns)
 
     def sample_ns() -> float:

@@ -1,0 +1,46 @@
+"""One launch at a time with the L2 flushed: what a kernel costs whose data is not in cache.
+
+The stream is kept busy first, so that the events bracket the kernel and not the host's launch.
+Before each launch more than twice the L2, at least 256 MiB, is written.
+"""
+
+from itertools import cycle
+
+import torch
+
+from perfci.history.model import Contract
+from perfci.outcome import Timing
+from perfci.timers import Workload
+from perfci.timers.cuda_stream import Blocker, timed
+from perfci.timers.sampling import collect, warm_up
+
+_BATCH_SAMPLES = 10
+_LEAST_FLUSH_BYTES = 256 * 2**20
+
+
+def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timing:
+    """Latencies of one call, in nanoseconds, by events that tick in 32 ns."""
+    turns = cycle(workload.calls)
+    flush = _flush_buffer(workload.device)
+    blocker = Blocker()
+
+    def sample() -> tuple[torch.cuda.Event, torch.cuda.Event]:
+        flush.zero_()
+        return timed(next(turns))
+
+    def call() -> None:
+        next(turns)()
+
+    def read() -> list[float]:
+        return blocker.read(lambda: [sample() for _ in range(_BATCH_SAMPLES)])
+
+    warm_up(call, read, budget_s=budget_s)
+    torch.cuda.synchronize()
+    samples_ns, stop = collect(read, budget_s=budget_s)
+    return Timing(contract=contract, samples_ns=tuple(samples_ns), loops=1, stop=stop)
+
+
+def _flush_buffer(device: str) -> torch.Tensor:
+    l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+    size = max(2 * l2_bytes, _LEAST_FLUSH_BYTES)
+    return torch.empty(size, dtype=torch.uint8, device=device)

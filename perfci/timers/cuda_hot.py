@@ -1,0 +1,66 @@
+"""Replays of a CUDA graph of many launches: what a kernel costs whose data is in the L2.
+
+The launches rotate over sets of inputs and outputs that together fit in a quarter of the L2;
+where not even one does, the row says so. A replay is so long that the events' tick of 32 ns and
+the graph's own launch do not show.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from perfci.history.model import Contract
+from perfci.outcome import Timing
+from perfci.timers import InvalidTimingError, Workload
+from perfci.timers.cuda_stream import Blocker, timed
+from perfci.timers.sampling import collect, warm_up
+
+_REPLAY_NS = 400_000
+_FEWEST_LAUNCHES = 4
+_MOST_LAUNCHES = 400
+_L2_SHARE = 0.25
+_BATCH_SAMPLES = 5
+
+
+def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timing:
+    """Latencies of one call, in nanoseconds, each the mean over a replay's launches."""
+    limit_bytes = _L2_SHARE * torch.cuda.get_device_properties(workload.device).L2_cache_size
+    fitting = int(limit_bytes // max(1, workload.set_bytes))
+    calls = workload.calls[: max(1, fitting)]
+    blocker = Blocker()
+    probe = _captured(calls, _FEWEST_LAUNCHES)
+    probe_ns = min(blocker.read(lambda: [timed(probe.replay) for _ in range(_BATCH_SAMPLES)]))
+    wanted = int(_REPLAY_NS * _FEWEST_LAUNCHES / probe_ns)
+    launches = max(_FEWEST_LAUNCHES, min(_MOST_LAUNCHES, wanted))
+    graph = _captured(calls, launches)
+
+    def read() -> list[float]:
+        replays_ns = blocker.read(lambda: [timed(graph.replay) for _ in range(_BATCH_SAMPLES)])
+        return [replay_ns / launches for replay_ns in replays_ns]
+
+    warm_up(graph.replay, read, budget_s=budget_s)
+    samples_ns, stop = collect(read, budget_s=budget_s)
+    note = "" if fitting else "one set of inputs and outputs does not fit in a quarter of the L2"
+    return Timing(
+        contract=contract, samples_ns=tuple(samples_ns), loops=launches, stop=stop, note=note
+    )
+
+
+def _captured(calls: Sequence[Callable[[], object]], launches: int) -> torch.cuda.CUDAGraph:
+    """A graph of that many launches, the calls taking turns."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for call in calls:
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            for index in range(launches):
+                calls[index % len(calls)]()
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+        raise InvalidTimingError(f"cannot be captured in a CUDA graph: {reason}") from error
+    return graph
