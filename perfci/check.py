@@ -22,12 +22,15 @@ from perfci.inputs import (
     case_arguments,
     describe,
     draw_inputs,
+    empty_like,
     snapshot,
 )
 from perfci.kernel import Case, Kernel
 from perfci.numerics import Errors, errors, fault, full_precision
 from perfci.outcome import Outcome
+from perfci.outputs import GuardedOutputs
 
+_PRODUCER_CYCLES = 1_000_000
 REFUSALS = (KernelError, ValueError, NotImplementedError, RuntimeError, TypeError)
 
 
@@ -77,7 +80,7 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
             arguments = draw_inputs(subject.reference, case, device=subject.device, seed=seed)
             before = _called(subject, arguments, templates)
             truth = find_truth(subject, arguments)
-            after = _called(subject, arguments, templates)
+            after = _called(subject, arguments, templates, delayed=True)
             for outputs in (before, after):
                 _raise_to(worst, judge(subject, outputs, truth))
     except WrongError as wrong:
@@ -98,21 +101,6 @@ def output_templates(subject: Subject) -> tuple[Tensor, ...]:
     """Outputs of the right shapes and dtypes, computed from inputs that are not used again."""
     arguments = draw_inputs(subject.reference, subject.case, device=subject.device, seed=0)
     return tuple(torch.empty_like(each) for each in _referred(subject, arguments))
-
-
-def poisoned(templates: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Fresh contiguous outputs that hold nothing that could pass for a result."""
-    outputs = tuple(
-        torch.empty(each.shape, dtype=each.dtype, device=each.device) for each in templates
-    )
-    poison(outputs)
-    return outputs
-
-
-def poison(outputs: Sequence[Tensor]) -> None:
-    """Fill outputs with NaN, integers with a pattern."""
-    for each in outputs:
-        each.fill_(float("nan") if each.is_floating_point() else 0x5A)
 
 
 def find_truth(subject: Subject, arguments: Arguments) -> Truth:
@@ -164,14 +152,28 @@ def _referred(subject: Subject, arguments: Arguments) -> tuple[Tensor, ...]:
         raise BadCaseError(f"the reference fails: {describe(error)}") from error
 
 
-def _called(subject: Subject, arguments: Arguments, templates: Sequence[Tensor]) -> object:
-    """What the variant returns for arguments; WrongError where it has changed them."""
-    outputs = poisoned(templates)
-    kept = snapshot(arguments)
+def _called(
+    subject: Subject,
+    arguments: Arguments,
+    templates: Sequence[Tensor],
+    *,
+    delayed: bool = False,
+) -> object:
+    """What the variant returns for arguments; WrongError where it wrote what is not its own.
+
+    With ``delayed``, on a GPU, it is called on a side stream before its inputs are there, so that
+    work on any other stream reads the wrong ones.
+    """
+    outputs = GuardedOutputs(templates)
     with torch.no_grad():
-        returned: object = subject.entry.bind(arguments, outputs)()
+        if delayed and subject.device != "cpu" and subject.case.layout == "contiguous":
+            given, kept = empty_like(arguments), arguments
+            returned = _call_behind_producer(subject, given, arguments, outputs)
+        else:
+            given, kept = arguments, snapshot(arguments)
+            returned = subject.entry.bind(given, outputs.tensors)()
     synchronise(subject.device)
-    for name, value in arguments.items():
+    for name, value in given.items():
         original = kept[name]
         if (
             isinstance(value, Tensor)
@@ -179,6 +181,26 @@ def _called(subject: Subject, arguments: Arguments, templates: Sequence[Tensor])
             and not _identical(value, original)
         ):
             raise WrongError(Status.WRONG_VALUES, f"changes its input '{name}'")
+    if outputs.is_overrun():
+        raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
+    return returned
+
+
+def _call_behind_producer(
+    subject: Subject, given: Arguments, source: Arguments, outputs: GuardedOutputs
+) -> object:
+    """Call on a side stream that first waits and then fills the given inputs from the source."""
+    side = torch.cuda.Stream(subject.device)
+    side.wait_stream(torch.cuda.current_stream(subject.device))
+    with torch.cuda.stream(side):
+        call = subject.entry.bind(given, outputs.tensors)
+        torch.cuda._sleep(_PRODUCER_CYCLES)  # noqa: SLF001
+        for name, value in given.items():
+            original = source[name]
+            if isinstance(value, Tensor) and isinstance(original, Tensor):
+                value.copy_(original)
+        returned: object = call()
+    torch.cuda.current_stream(subject.device).wait_stream(side)
     return returned
 
 

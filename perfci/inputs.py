@@ -99,6 +99,14 @@ def snapshot(arguments: Arguments) -> Arguments:
     }
 
 
+def empty_like(arguments: Arguments) -> Arguments:
+    """Arguments of the same shapes whose tensors hold zeros, to be filled in later."""
+    return {
+        name: torch.zeros_like(value) if isinstance(value, Tensor) else value
+        for name, value in arguments.items()
+    }
+
+
 def as_tuple(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """A reference's outputs as a tuple, also where there is only one."""
     return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)

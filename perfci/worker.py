@@ -19,8 +19,6 @@ from perfci.check import (
     find_truth,
     judge,
     output_templates,
-    poison,
-    poisoned,
     synchronise,
 )
 from perfci.clocks import read_clock
@@ -28,6 +26,7 @@ from perfci.entry import Call, Entry, load_entry
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, describe, draw_inputs, load_reference
 from perfci.outcome import Outcome, Timing
+from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
 
@@ -89,12 +88,13 @@ class Bench:
             draw_inputs(subject.reference, task.case, device=self._device, seed=seed)
             for seed in task.timing_seeds
         ]
-        outputs = [poisoned(templates) for _ in arguments]
+        outputs = [GuardedOutputs(templates) for _ in arguments]
         calls = [
-            subject.entry.bind(each, into) for each, into in zip(arguments, outputs, strict=True)
+            subject.entry.bind(each, into.tensors)
+            for each, into in zip(arguments, outputs, strict=True)
         ]
         workload = Workload(
-            calls=calls, set_bytes=_set_bytes(arguments[0], outputs[0]), device=subject.device
+            calls=calls, set_bytes=_set_bytes(arguments[0], templates), device=subject.device
         )
         with torch.no_grad():
             timings, invalid = self._read_timers(task, workload)
@@ -134,7 +134,7 @@ def _set_bytes(arguments: Arguments, outputs: Sequence[Tensor]) -> int:
 def _check_after_timing(
     subject: Subject,
     arguments: Sequence[Arguments],
-    outputs: Sequence[Sequence[Tensor]],
+    outputs: Sequence[GuardedOutputs],
     calls: Sequence[Call],
 ) -> None:
     """Judge what the timed loop left in one set of outputs, and one more call of another.
@@ -144,8 +144,10 @@ def _check_after_timing(
     left, again = random.choices(range(len(calls)), k=2)  # noqa: S311 — no secret
     synchronise(subject.device)
     if subject.entry.writes_outputs:
-        judge(subject, tuple(outputs[left]), find_truth(subject, arguments[left]))
-    poison(outputs[again])
+        judge(subject, outputs[left].tensors, find_truth(subject, arguments[left]))
+    outputs[again].poison()
     returned = calls[again]()
     synchronise(subject.device)
     judge(subject, returned, find_truth(subject, arguments[again]))
+    if any(each.is_overrun() for each in outputs):
+        raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
