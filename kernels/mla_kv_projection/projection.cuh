@@ -1,0 +1,35 @@
+// A call as the CUDA variants see it: plain pointers to contiguous float32, and the sizes.
+#ifndef PROJECTION_CUH
+#define PROJECTION_CUH
+
+#include "../include/contiguous.h"
+#include "perfci_cuda.h"
+#include "shape.h"
+
+struct Projection {
+  const float *hidden, *w_down, *w_up_k, *w_up_v;
+  float *out;
+  int64_t tokens;
+  int model, rank, width;  // out has 2 x width columns: keys, then values
+};
+
+// Fill in the projection; 0, or the code of perfci_fail.
+inline int read_projection(const perfci_call *call, Projection *projection) {
+  static const char *const NAMES[] = {"hidden", "w_down", "w_up_k", "w_up_v"};
+  constexpr int64_t LARGEST = 1 << 24;  // columns are counted in an int, twice the width included
+  Shape shape{};
+  if (int code = read_shape(call, &shape)) return code;
+  if (int code = check_contiguous(call, NAMES)) return code;
+  if (shape.model > LARGEST || shape.rank > LARGEST || shape.width > LARGEST)
+    return perfci_fail(call, "model, rank and kv_heads x head_dim are %lld, %lld and %lld, at most %lld",
+                       (long long)shape.model, (long long)shape.rank, (long long)shape.width,
+                       (long long)LARGEST);
+  const auto input = [call](int i) { return static_cast<const float *>(call->inputs[i].data); };
+  *projection = {input(0),      input(1),         input(2),        input(3),
+                 static_cast<float *>(call->outputs[0].data),
+                 shape.width > 0 ? shape.tokens : 0,
+                 (int)shape.model, (int)shape.rank, (int)shape.width};
+  return 0;
+}
+
+#endif
