@@ -16,6 +16,7 @@ from perfci.dashboard.urls import overview_url, runs_url, web_url
 
 _FOLDER = Path(__file__).resolve().parent
 _THREADS = 8
+_LARGEST_REQUEST_BYTES = 1 << 20
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -84,7 +85,12 @@ def serve(store_url: str, host: str, port: int, *, repository_url: str | None = 
     """
     app = create_app(store_url, repository_url=repository_url, hosts=(host,))
     waitress.serve(  # type: ignore[no-untyped-call]
-        app.server, host=host, port=port, threads=_THREADS, ident=None
+        app.server,
+        host=host,
+        port=port,
+        threads=_THREADS,
+        max_request_body_size=_LARGEST_REQUEST_BYTES,
+        ident=None,
     )
 
 

@@ -182,28 +182,23 @@ def _latency_trace(history: History, line: Line, style: Values) -> Values:
 
 def _failure_trace(history: History, line: Line, index: int, style: Values) -> Values:
     colour = style["marker"]["color"]
+    # Points that passed stay as gaps: plotly draws an axis without any points at no place at all.
     marked = [
-        (commit.sha, point)
-        for commit, point in zip(history.commits, line.points, strict=True)
-        if point is not None and point.status is not Status.PASSED
+        None if point is None or point.status is Status.PASSED else point for point in line.points
     ]
     return {
-        "type": "scatter",
-        "x": [sha for sha, _ in marked],
-        "y": [str(index)] * len(marked),
+        **_line_trace(history, line),
+        "y": [None if point is None else index for point in marked],
         "yaxis": "y2",
         "mode": "markers",
         "marker": {
-            "symbol": ["x" if _has_failed(point) else "line-ew-open" for _, point in marked],
+            "symbol": ["x" if _has_failed(point) else "line-ew-open" for point in marked],
             "color": colour,
             "size": 8,
             "line": {"width": 1.5, "color": colour},
         },
-        "legendgroup": _name(history, line),
         "showlegend": False,
-        "hovertext": [_hover(line, point) for _, point in marked],
-        "hoverinfo": "text",
-        "customdata": [urls.run_url(point.run.run_id) for _, point in marked],
+        "hovertext": ["" if point is None else _hover(line, point) for point in marked],
     }
 
 
@@ -292,9 +287,6 @@ def _commit_axis(shas: Sequence[str]) -> Values:
 def _strip_axis(line_count: int) -> Values:
     return _AXIS | {
         "title": {"text": "failed", "font": {"size": 11}},
-        "type": "category",
-        "categoryorder": "array",
-        "categoryarray": [str(index) for index in range(line_count)],
         "range": [line_count - 0.5, -0.5],
         "showticklabels": False,
         "showgrid": False,
@@ -343,8 +335,8 @@ def _metric(point: Point | None, name: str) -> float | None:
     return None if metric is None else metric.value
 
 
-def _has_failed(point: Point) -> bool:
-    return point.status.is_failure and point.status is not Status.MISSING
+def _has_failed(point: Point | None) -> bool:
+    return point is not None and point.status.is_failure and point.status is not Status.MISSING
 
 
 def _hover(line: Line, point: Point | None) -> str:

@@ -1,5 +1,6 @@
 """The pages over real stores, as the browser asks for them."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from perfci.dashboard.app import create_app
+from perfci.dashboard.app import create_app, serve
 from perfci.dashboard.queries import MOST_COMMITS
 from perfci.history.model import Status
 
@@ -337,3 +338,10 @@ def test_two_apps_do_not_share_a_store(tmp_path: Path) -> None:
     first = create_app(f"sqlite:///{tmp_path / 'a.db'}")
     second = create_app(f"sqlite:///{tmp_path / 'b.db'}")
     assert first.server.config["PERFCI_SITE"] != second.server.config["PERFCI_SITE"]
+
+
+def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="in use"):
+            serve(f"sqlite:///{tmp_path / 'a.db'}", "127.0.0.1", port)

@@ -55,12 +55,11 @@ def test_latencies_are_in_microseconds_and_what_failed_or_is_missing_is_a_gap(
 
 def test_failures_are_marked_in_the_strip_and_missing_ones_otherwise(history: History) -> None:
     plain, other = traces(figures.history_figure(history), "y2")
-    shas = [commit.sha for commit in history.commits]
-    assert plain["x"] == shas[1:3]
-    assert plain["marker"]["symbol"] == ["x", "line-ew-open"]
-    assert "wrong values" in plain["hovertext"][0]
-    assert "missing" in plain["hovertext"][1]
-    assert other["x"] == []
+    assert plain["y"] == [None, 0, 0, None]
+    assert plain["marker"]["symbol"][1:3] == ["x", "line-ew-open"]
+    assert "wrong values" in plain["hovertext"][1]
+    assert "missing" in plain["hovertext"][2]
+    assert other["y"] == [None] * 4
 
 
 def test_the_latency_axis_starts_at_zero_unless_asked_otherwise(history: History) -> None:
