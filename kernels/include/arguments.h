@@ -19,4 +19,12 @@ inline int check_size(const perfci_call *call, const char *name, const perfci_te
                      (long long)tensor.shape[dimension], dimension, (long long)expected);
 }
 
+// A tensor without elements is contiguous whatever its strides say.
+inline int check_contiguous(const perfci_call *call, const char *name,
+                            const perfci_tensor &tensor) {
+  for (int d = 0; d < tensor.rank; ++d)
+    if (tensor.shape[d] == 0) return 0;
+  return perfci_is_contiguous(&tensor) ? 0 : perfci_fail(call, "%s must be contiguous", name);
+}
+
 #endif

@@ -125,7 +125,7 @@ inline int64_t allowed_threads() {
 // begins at the same task in every call, where its cache holds what it touched, then helps others.
 template <typename Body>
 void parallel_for(int64_t tasks, int64_t threads, const Body &body) {
-  threads = std::min(threads, tasks);
+  threads = std::max<int64_t>(1, std::min(threads, tasks));
   std::vector<std::atomic<bool>> taken(static_cast<size_t>(tasks));
   Pool::of_this_process().run(threads - 1, [&](int64_t place) {
     for (int64_t i = 0, task = place * tasks / threads; i < tasks; ++i, task = (task + 1) % tasks)

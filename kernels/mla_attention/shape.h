@@ -30,7 +30,7 @@ inline int read_shape(const perfci_call *call, Shape *shape) {
   }
   for (int d = 0; d < 4; ++d)
     if (int code = check_size(call, "output", out, d, q.shape[d])) return code;
-  if (!perfci_is_contiguous(&out)) return perfci_fail(call, "output must be contiguous");
+  if (int code = check_contiguous(call, "output", out)) return code;
   *shape = {q.shape[0], q.shape[1], q.shape[2], q.shape[3], kv_latent.shape[2]};
   return 0;
 }

@@ -38,7 +38,7 @@ inline int read_shape(const perfci_call *call, Shape *shape) {
   const int64_t expected[5] = {batch, sequence, 2, kv_heads, head_dim};
   for (int d = 0; d < 5; ++d)
     if (int code = check_size(call, "output", out, d, expected[d])) return code;
-  if (!perfci_is_contiguous(&out)) return perfci_fail(call, "output must be contiguous");
+  if (int code = check_contiguous(call, "output", out)) return code;
   *shape = {batch, sequence, model, rank, kv_heads, head_dim, batch * sequence, width};
   return 0;
 }
