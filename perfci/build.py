@@ -24,6 +24,7 @@ from pathlib import Path
 
 from perfci.config import Config, inherited_environment
 from perfci.errors import BuildEnvironmentError
+from perfci.history.text import printable
 from perfci.kernel import Variant
 from perfci.sources import digest_files, source_files
 from perfci.toolchain import (
@@ -308,7 +309,7 @@ def _compiler_message(log: str) -> str:
     """The compiler's words from the first error on, cut to what a row should carry."""
     lines = log.strip().splitlines()
     first = next((i for i, line in enumerate(lines) if "error" in line.lower()), 0)
-    message = "\n".join(lines[first:])
+    message = printable("\n".join(lines[first:]))
     return message if len(message) <= _MESSAGE_LIMIT else message[:_MESSAGE_LIMIT] + " …"
 
 

@@ -178,7 +178,7 @@ def _called(
         if (
             isinstance(value, Tensor)
             and isinstance(original, Tensor)
-            and not _identical(value, original)
+            and not (value.shape == original.shape and _identical(value, original))
         ):
             raise WrongError(Status.WRONG_VALUES, f"changes its input '{name}'")
     if outputs.is_overrun():

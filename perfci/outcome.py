@@ -67,7 +67,9 @@ def decode_outcome(value: Any) -> Outcome:
                 for n, v, u, d in value["metrics"]
             ),
             timings=tuple(_decode_timing(timing) for timing in value["timings"]),
-            invalid=tuple((str(label), str(reason)) for label, reason in value["invalid"]),
+            invalid=tuple(
+                (one_line(label), one_line(reason)) for label, reason in value["invalid"]
+            ),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise MalformedOutcomeError(f"malformed outcome: {error}") from None
@@ -132,7 +134,7 @@ def _decode_timing(value: Any) -> Timing:
         samples_ns=samples_ns,
         loops=int(value["loops"]),
         stop=Stop(value["stop"]),
-        note=str(value["note"]),
+        note=one_line(value["note"]),
         clocks=tuple(_decode_clock(clock) for clock in value["clocks"]),
     )
 

@@ -15,11 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
 from typing import Self
 
 from perfci.config import apply_environment
 from perfci.errors import DeviceError
 from perfci.history.model import Device, Status
+from perfci.history.text import one_line
 from perfci.outcome import MalformedOutcomeError, Outcome, decode_message, encode_message
 from perfci.plan import Limits, Target, Task
 from perfci.timers import TIMERS
@@ -204,7 +206,8 @@ class _Worker:
         """A runtime error with the last line that was printed, which often says why."""
         lines = self._tail.decode(errors="replace").strip().splitlines()
         message = f"{cause}: {lines[-1].strip()}" if lines else cause
-        return Outcome(status=Status.RUNTIME_ERROR, message=message[:_MESSAGE_LIMIT])
+        message = one_line(message, limit=_MESSAGE_LIMIT)
+        return Outcome(status=Status.RUNTIME_ERROR, message=message)
 
     def _end(self) -> None:
         """End the worker and everything that it has forked."""
@@ -269,7 +272,7 @@ def _enter(
     _die_with_parent()
     for stream in (1, 2):
         os.dup2(printed.fileno(), stream)
-    printed.close()
+    _give_up_descriptors(keep=messages.fileno())
     sys.stdout = os.fdopen(1, "w", buffering=1, errors="replace", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -302,6 +305,19 @@ def _die_with_parent() -> None:
     import ctypes  # noqa: PLC0415 — only workers need it
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _give_up_descriptors(*, keep: int) -> None:
+    """Leave code under test nothing to write to but what it prints and the pipe of messages.
+
+    A process of a fork server holds the server's own pipes: writing to them ends the server, and
+    holding them keeps it alive after perfci. Their numbers are still in use by Python, so that
+    they lead nowhere rather than being closed.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in [int(each.name) for each in Path("/proc/self/fd").iterdir()]:
+        if number > 2 and number != keep:
+            os.dup2(nowhere, number)
 
 
 def _limit_memory(memory_bytes: int | None) -> None:
