@@ -1,5 +1,6 @@
 """Put the dashboard together and serve it."""
 
+import socket
 from collections.abc import Collection
 from pathlib import Path
 
@@ -84,14 +85,15 @@ def serve(store_url: str, host: str, port: int, *, repository_url: str | None = 
     Raises OSError where the address cannot be bound.
     """
     app = create_app(store_url, repository_url=repository_url, hosts=(host,))
-    waitress.serve(  # type: ignore[no-untyped-call]
-        app.server,
-        host=host,
-        port=port,
-        threads=_THREADS,
-        max_request_body_size=_LARGEST_REQUEST_BYTES,
-        ident=None,
-    )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        waitress.serve(  # type: ignore[no-untyped-call]
+            app.server,
+            sockets=[listening],
+            threads=_THREADS,
+            max_request_body_size=_LARGEST_REQUEST_BYTES,
+            ident=None,
+        )
 
 
 def _frame() -> html.Div:
