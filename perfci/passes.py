@@ -29,6 +29,8 @@ from perfci.timers import TIMERS
 _OUTPUT_TAIL_BYTES = 4096
 _LONGEST_LINE_BYTES = 1 << 24
 _CHUNK_BYTES = 1 << 16
+_TASK_MARK = b"\0perfci: next task\0"
+"""Parts what a worker prints by task; two pipes are not read in the order of their writing."""
 _MESSAGE_LIMIT = 300
 _EXIT_GRACE_S = 5.0
 _START_TIMEOUT_S = 120.0
@@ -141,7 +143,6 @@ class _Worker:
                 return
             if outcome is None:
                 standing.started = True
-                self._tail = b""
                 standing.deadline_s = time.monotonic() + self._limits.timeout_s
                 continue
             if not _answers(outcome, self._tasks[task]):
@@ -204,7 +205,8 @@ class _Worker:
 
     def _failed(self, cause: str) -> Outcome:
         """A runtime error with the last line that was printed, which often says why."""
-        lines = self._tail.decode(errors="replace").strip().splitlines()
+        printed = self._tail.rpartition(_TASK_MARK)[2]
+        lines = printed.decode(errors="replace").strip().splitlines()
         message = f"{cause}: {lines[-1].strip()}" if lines else cause
         message = one_line(message, limit=_MESSAGE_LIMIT)
         return Outcome(status=Status.RUNTIME_ERROR, message=message)
@@ -284,6 +286,9 @@ def _enter(
 
     bench = Bench(target, limits)
     for index in range(first, len(tasks)):
+        sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            os.write(1, _TASK_MARK)
         _send(messages, encode_message("start", index))
         outcome = bench.perform(tasks[index])
         _send(messages, encode_message("done", index, outcome))
