@@ -1,7 +1,12 @@
 """A small elementwise kernel in a folder of its own: the least that a user has to write."""
 
+import json
+import os
 import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 REFERENCE = '''\
 """y = a * x + b, elementwise."""
@@ -75,6 +80,41 @@ def write_kernel(root: Path, name: str = "axpb", **files: str) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     return folder
+
+
+def quick(root: Path, **settings: object) -> Path:
+    """Settings of a root that make a run quick, with more on top; returns the root."""
+    table = {"cell_budget_s": 0.02, "passes": 1, "testbed": "scratch", **settings}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "pyproject.toml").write_text("\n".join(["[tool.perfci]", *lines, ""]))
+    return root
+
+
+def environment(root: Path, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's variables without perfci's own, caches beside the root, and more on top."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PERFCI_")}
+    return {**kept, "PERFCI_CACHE": str(root.parent / f"{root.name}-cache"), **(variables or {})}
+
+
+def perfci(
+    root: Path, *arguments: str | Path, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the program in a root, as a user would."""
+    return subprocess.run(
+        [sys.executable, "-m", "perfci", *map(str, arguments)],
+        cwd=root,
+        env=environment(root, variables),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def rows(run: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """The measurements of a run in JSON by variant and case."""
+    return {(each["variant"], each["case"]): each for each in run["measurements"]}
 
 
 def git(root: Path, *arguments: str) -> str:
