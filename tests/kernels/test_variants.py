@@ -109,5 +109,5 @@ def test_control_is_caught(kernel: Kernel, variant: Variant, load: Load) -> None
 def test_controls_say_what_is_wrong_with_them(kernel: Kernel) -> None:
     for control in kernel.controls:
         assert control.path is not None
-        head = control.path.read_text(encoding="utf-8").splitlines()[0]
-        assert head.startswith(("// Wrong: ", '"""Wrong: ')), control.path
+        head = control.path.read_text(encoding="utf-8").splitlines()[:5]
+        assert any(line.startswith(("// Wrong: ", '"""Wrong: ')) for line in head), control.path
