@@ -2,13 +2,12 @@
 #ifndef CONTIGUOUS_H
 #define CONTIGUOUS_H
 
-#include "perfci.h"
+#include "arguments.h"
 
 // `names` has a name an input.
-inline int check_contiguous(const perfci_call *call, const char *const *names) {
+inline int check_inputs_contiguous(const perfci_call *call, const char *const *names) {
   for (int input = 0; input < call->input_count; ++input)
-    if (!perfci_is_contiguous(&call->inputs[input]))
-      return perfci_fail(call, "%s must be contiguous", names[input]);
+    if (int code = check_contiguous(call, names[input], call->inputs[input])) return code;
   return 0;
 }
 

@@ -19,7 +19,7 @@ inline int read_projection(const perfci_call *call, Projection *projection) {
   constexpr int64_t LARGEST = 1 << 24;  // columns are counted in an int, twice the width included
   Shape shape{};
   if (int code = read_shape(call, &shape)) return code;
-  if (int code = check_contiguous(call, NAMES)) return code;
+  if (int code = check_inputs_contiguous(call, NAMES)) return code;
   if (shape.model > LARGEST || shape.rank > LARGEST || shape.width > LARGEST)
     return perfci_fail(call, "model, rank and kv_heads x head_dim are %lld, %lld and %lld, at most %lld",
                        (long long)shape.model, (long long)shape.rank, (long long)shape.width,

@@ -1,7 +1,7 @@
 // One block a token, one thread a dot product; what differs between variants is how a sum is kept.
 //
 // The token's row of hidden and its latent lie in shared memory, as Stored. Sum has
-// `void add(float_or_double a, b)`, which adds a x b, and `value()`. Every block reads all weights
+// `add(a, b)`, which adds a x b, and `value()`. Every block reads all weights
 // again, from the second-level cache: tokens x (model x rank + 2 x rank x width) elements in all.
 // The row and the latent of a token must fit into a block's shared memory.
 #ifndef SERIAL_CUH
@@ -10,6 +10,12 @@
 #include "projection.cuh"
 
 constexpr int THREADS = 128;
+
+struct Float32 {
+  float sum = 0.0f;
+  __device__ void add(float a, float b) { sum += a * b; }
+  __device__ float value() const { return sum; }
+};
 
 // The dot product of x and a column of a matrix whose rows are `stride` apart.
 template <typename Sum, typename Stored>

@@ -3,10 +3,4 @@
 // Memory and limits: serial.cuh. A long float32 sum rounds at each term, at its full size.
 #include "serial.cuh"
 
-struct Float32 {
-  float sum = 0.0f;
-  __device__ void add(float a, float b) { sum += a * b; }
-  __device__ float value() const { return sum; }
-};
-
 extern "C" int perfci_run(const perfci_call *call) { return run_serial<Float32, float>(call); }
