@@ -272,6 +272,7 @@ def _enter(
     """The worker's process: set up its surroundings, then perform its tasks."""
     os.setsid()
     _die_with_parent()
+    sys.dont_write_bytecode = True  # beside the kernels, where git would see it
     for stream in (1, 2):
         os.dup2(printed.fileno(), stream)
     _give_up_descriptors(keep=messages.fileno())

@@ -58,7 +58,10 @@ def _is_read_only(path: Path) -> bool:
 
 def _make_folder(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # A working tree is not dirty because its runs are kept in it.
+            (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
     except OSError as error:
         raise _cannot_write(path, error.strerror or "") from None
     if path.is_dir():
