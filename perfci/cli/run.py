@@ -183,7 +183,7 @@ def _record_commits(
         try:
             with recording.at_commit(request.config, root, sha, own_cases=own_cases) as subject:
                 codes.append(_record(request, store, subject))
-        except ConfigurationError as error:
+        except (ConfigurationError, UsageError) as error:
             click.echo(f"perfci: commit {sha[:10]} is left out: {error}", err=True)
             codes.append(int(ExitCode.MISSING_CELLS))
     return int(ExitCode.REGRESSION_OR_INCORRECT) if 1 in codes else max(codes)
