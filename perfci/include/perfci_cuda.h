@@ -11,6 +11,7 @@
 #define PERFCI_CUDA_H
 
 #include <cuda_runtime.h>
+#include <limits.h>
 
 #include <initializer_list>
 
@@ -67,13 +68,15 @@ template <typename Kernel>
 int perfci_allow_shared(const perfci_call *call, Kernel *kernel, int64_t bytes) {
   constexpr int64_t ALWAYS_ALLOWED = 48 * 1024;
   if (bytes <= ALWAYS_ALLOWED) return 0;
-  const int limit = perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  if (bytes > limit)
-    return perfci_fail(call, "needs %lld bytes of shared memory a block, this device has %d",
-                       (long long)bytes, limit);
+  const int wanted = (int)(bytes < INT_MAX ? bytes : INT_MAX);
   const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-  return error == cudaSuccess ? 0 : perfci_cuda_fail(call, "setting shared memory", error);
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, wanted);
+  if (error == cudaSuccess) return 0;
+  const int limit = perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (limit == 0 || bytes <= limit) return perfci_cuda_fail(call, "setting shared memory", error);
+  cudaGetLastError();
+  return perfci_fail(call, "needs %lld bytes of shared memory a block, this device has %d",
+                     (long long)bytes, limit);
 }
 
 /* Launch on the call's stream; 0, or the code of perfci_fail. No blocks: nothing is launched. */
