@@ -26,7 +26,7 @@ from perfci.inputs import (
     snapshot,
 )
 from perfci.kernel import Case, Kernel
-from perfci.numerics import Errors, errors, fault, full_precision
+from perfci.numerics import Errors, errors, fault, pinned_precision
 from perfci.outcome import Outcome
 from perfci.outputs import GuardedOutputs
 
@@ -43,6 +43,7 @@ class Subject:
     kernel: Kernel
     case: Case
     device: str
+    tf32: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,7 @@ def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
             magnitude=truth.magnitude[index],
             depth=depth,
             tolerance=tolerance,
+            outliers=subject.case.distribution == "outliers",
         )
         if wrong:
             prefix = f"output {index}: " if len(actual) > 1 else ""
@@ -146,7 +148,7 @@ def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
 
 def _referred(subject: Subject, arguments: Arguments) -> tuple[Tensor, ...]:
     try:
-        with full_precision(), torch.no_grad():
+        with pinned_precision(tf32=subject.tf32), torch.no_grad():
             return as_tuple(subject.reference.reference(*arguments.values()))
     except Exception as error:
         raise BadCaseError(f"the reference fails: {describe(error)}") from error

@@ -31,6 +31,7 @@ class Declaration:
     architecture: str | None = None
     compiles: bool = False
     peer: bool = False
+    tf32: bool = False
 
 
 def declared_in_source(path: Path) -> Declaration:
@@ -70,12 +71,17 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
         "architecture": _architecture,
         "compiles": _boolean,
         "peer": _boolean,
+        "tf32": _boolean,
     }
     values: dict[str, Any] = {"devices": devices}
     for key, value in table.items():
         if key not in known:
             raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, known)}")
         values["maxima" if key == "max" else key] = known[key](value, f"{where}: {key}")
+    if values.get("tf32") and not values.get("peer"):
+        raise ConfigurationError(
+            f"{where}: tf32 is for library peers (peer = true); a kernel gets none"
+        )
     return Declaration(**values)
 
 

@@ -80,6 +80,7 @@ class Bench:
             kernel=task.kernel,
             case=task.case,
             device=self._device,
+            tf32=task.build.variant.declaration.tf32,
         )
 
     def _timed(self, subject: Subject, task: Task, checked: Outcome) -> Outcome:

@@ -19,5 +19,12 @@ def open_store(url: str) -> Store:
     scheme = url.partition(":")[0].partition("+")[0]
     if scheme not in STORES:
         raise StoreError(f"{url}: unknown kind of store; known: {', '.join(sorted(STORES))}")
-    store: Store = import_module(STORES[scheme]).open_store(url)
+    try:
+        module = import_module(STORES[scheme])
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"the {scheme} store needs the package {error.name}: pip install {error.name}, or "
+            "write a run file with perfci run --out"
+        ) from None
+    store: Store = module.open_store(url)
     return store

@@ -1,4 +1,5 @@
 # perfci: peer = true
+# perfci: tf32 = true
 # perfci: devices = ["cuda"]
 """The eager projection with its products in TF32: 10 bits of mantissa in, float32 sums.
 

@@ -36,7 +36,7 @@ from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.recording import Subject
-from perfci.reports.text import run_table
+from perfci.reports.run import run_table
 from perfci.run import measure
 from perfci.selection import Selection, left_out, select
 

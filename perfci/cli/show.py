@@ -6,7 +6,7 @@ from perfci.cli.options import config_of, echo_json, echo_lines, json_option, st
 from perfci.errors import MissingError
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
-from perfci.reports.text import run_table
+from perfci.reports.run import run_table
 from perfci.runs import runs_at
 
 

@@ -77,9 +77,13 @@ static inline int perfci_fail(const perfci_call *call, const char *format, ...) 
   return 1;
 }
 
-/* Whether a tensor is row-major without gaps; a dimension of size 1 may have any stride. */
+/* Whether a tensor is row-major without gaps; a dimension of size 1 may have any stride, and a
+ * tensor without elements has none. */
 static inline int perfci_is_contiguous(const perfci_tensor *tensor) {
   int64_t expected = 1;
+  for (int32_t d = 0; d < tensor->rank; ++d) {
+    if (tensor->shape[d] == 0) return 1;
+  }
   for (int32_t d = tensor->rank - 1; d >= 0; --d) {
     if (tensor->shape[d] != 1 && tensor->strides[d] != expected) return 0;
     expected *= tensor->shape[d];

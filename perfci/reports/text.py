@@ -1,4 +1,4 @@
-"""Runs, comparisons and kernels as lines for a terminal, at most 80 wide.
+"""Comparisons, kernels and lists of runs as lines for a terminal, at most 80 wide.
 
 Words of state carry a symbol and a colour, and say the same without either; ``click.echo`` strips
 the colours where they are not wanted.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from perfci import units
-from perfci.history.model import Cell, Commit, Comparison, Metric, RunSummary, Status, Verdict
+from perfci.history.model import Commit, Comparison, RunSummary, Status, Verdict
 from perfci.history.text import one_line
 from perfci.kernel import Kernel
 from perfci.reports.columns import WIDTH, Column, lay_out, shorten, wrap
@@ -27,15 +27,6 @@ _VERDICTS = {
     Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
     Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
 }
-_CELL_COLUMNS = (
-    Column("variant", shrinks=True),
-    Column("case", shrinks=True),
-    Column("latency", align="right"),
-    Column("spread", align="right"),
-    Column("error", align="right"),
-    Column("yardstick", align="right"),
-    Column("status"),
-)
 _COMPARISON_COLUMNS = (
     Column("kernel/variant/case", shrinks=True),
     Column("baseline", align="right"),
@@ -59,38 +50,6 @@ _VARIANT_COLUMNS = (
 )
 
 
-def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
-    """Write a run: what it is, a table for each kernel and contract, failures, counts.
-
-    Latency is the median over all samples and spread the distance of the quartiles relative to
-    it; errors are the largest against the float64 judge, the kernel's and the yardstick's.
-    """
-    environment = run.environment
-    started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
-    lines = [
-        _head(f"run {run.run_id}", started, took),
-        _head(f"commit {_name_commit(run.commit)}", run.commit.subject),
-        _head(f"testbed {environment.testbed}", environment.device.model),
-    ]
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        contract = "checked, not timed" if cell.contract is None else cell.contract.label
-        groups.setdefault(_head(cell.kernel, contract), []).append(cell)
-    for heading, group in groups.items():
-        rows = [(*_write_figures(cell), write_status(cell.status)) for cell in group]
-        colours = [_choose_colour(cell.status) for cell in group]
-        lines += ["", heading, *_paint(lay_out(_CELL_COLUMNS, rows), rows, colours)]
-    if not cells:
-        lines += ["", *lay_out(_CELL_COLUMNS, [])]
-    lines += [""]
-    lines += list_reasons(
-        (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
-        for cell in cells
-        if cell.status.is_failure
-    )
-    return [*lines, _count_statuses(Counter(cell.status for cell in cells))]
-
-
 def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
     """Write comparisons, the worst first, a table for each testbed and contract, and the reasons.
 
@@ -101,13 +60,13 @@ def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
     groups: dict[str, list[Comparison]] = {}
     for each in ordered:
         key = each.key
-        heading = _head(key.testbed, key.device_model, key.contract or "checked, not timed")
+        heading = head(key.testbed, key.device_model, key.contract or "checked, not timed")
         groups.setdefault(heading, []).append(each)
     lines: list[str] = []
     for heading, group in groups.items():
         rows = [_write_comparison(each) for each in group]
         colours = [_VERDICTS[each.verdict][2] for each in group]
-        table = _paint(lay_out(_COMPARISON_COLUMNS, rows), rows, colours)
+        table = paint(lay_out(_COMPARISON_COLUMNS, rows), rows, colours)
         lines += [heading, *table, ""]
     if not ordered:
         lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
@@ -129,10 +88,10 @@ def run_list(runs: Sequence[RunSummary]) -> list[str]:
             (
                 run.run_id[:length],
                 units.format_date(run.started_at),
-                _name_commit(run.commit),
+                name_commit(run.commit),
                 run.environment.testbed,
                 units.format_count(counts[Status.PASSED]),
-                units.format_count(_count_failures(counts)),
+                units.format_count(count_failures(counts)),
             )
         )
     return lay_out(_RUN_COLUMNS, rows)
@@ -156,27 +115,8 @@ def kernel_list(kernels: Sequence[Kernel]) -> list[str]:
             )
             for variant in kernel.variants
         ]
-        lines += [_head(kernel.name, counts), *lay_out(_VARIANT_COLUMNS, rows), ""]
+        lines += [head(kernel.name, counts), *lay_out(_VARIANT_COLUMNS, rows), ""]
     return lines[:-1]
-
-
-def _write_figures(cell: Cell) -> tuple[str, ...]:
-    latency = cell.latency
-    spread = None
-    if latency is not None and latency.median_ns > 0:
-        spread = 1.0 + (latency.upper_quartile_ns - latency.lower_quartile_ns) / latency.median_ns
-    return (
-        cell.variant,
-        cell.case,
-        units.format_latency(None if latency is None else latency.median_ns),
-        units.format_change(spread).removeprefix("+"),
-        _write_error(cell.metric("max_abs_error")),
-        _write_error(cell.metric("yardstick_max_abs_error")),
-    )
-
-
-def _write_error(metric: Metric | None) -> str:
-    return units.format_error(None if metric is None else metric.value)
 
 
 def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
@@ -201,13 +141,14 @@ def list_reasons(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
     lines: list[str] = []
     for name, state, message in reasons:
         first_line = next(iter(message.strip().splitlines()), "no message")
-        lines += [_head(state, name), *wrap(first_line, indent=4)]
+        lines += [head(state, name), *wrap(first_line, indent=4)]
     return [*lines, ""] if lines else []
 
 
-def _count_statuses(counts: Counter[Status]) -> str:
+def count_statuses(counts: Counter[Status]) -> str:
+    """Write how many cells passed, failed and were skipped."""
     passed = units.format_count(counts[Status.PASSED])
-    failed = units.format_count(_count_failures(counts))
+    failed = units.format_count(count_failures(counts))
     return f"{passed} passed, {failed} failed, {units.format_count(counts[Status.SKIPPED])} skipped"
 
 
@@ -220,7 +161,8 @@ def _count_verdicts(counts: Counter[Verdict]) -> str:
     return ", ".join(said) or "nothing compared"
 
 
-def _count_failures(counts: Counter[Status]) -> int:
+def count_failures(counts: Counter[Status]) -> int:
+    """Count the cells in which something that should have worked did not."""
     return sum(count for status, count in counts.items() if status.is_failure)
 
 
@@ -235,13 +177,12 @@ def _write_verdict(verdict: Verdict) -> str:
     return f"{symbol} {word}"
 
 
-def _choose_colour(status: Status) -> str:
+def choose_colour(status: Status) -> str:
+    """Choose the colour that goes with a status's words."""
     return {Status.PASSED: "green", Status.SKIPPED: "yellow"}.get(status, "red")
 
 
-def _paint(
-    table: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str]
-) -> list[str]:
+def paint(table: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str]) -> list[str]:
     """Colour the last word of each line below the heading."""
     painted = [
         line.removesuffix(row[-1]) + click.style(row[-1], fg=colour)
@@ -255,7 +196,8 @@ def _name_cell(comparison: Comparison) -> str:
     return f"{key.kernel}/{key.variant}/{key.case}"
 
 
-def _name_commit(commit: Commit) -> str:
+def name_commit(commit: Commit) -> str:
+    """Write a commit as its short SHA, and whether its tree was dirty."""
     return units.shorten_sha(commit.sha) + ("" if commit.dirty is None else "+dirty")
 
 
@@ -267,6 +209,6 @@ def _find_telling_length(run_ids: Sequence[str]) -> int:
     )
 
 
-def _head(*parts: str) -> str:
+def head(*parts: str) -> str:
     """Write what a line or table is about: the parts that there are, on one line that fits."""
     return shorten(one_line(" · ".join(part for part in parts if part), limit=2000), WIDTH)

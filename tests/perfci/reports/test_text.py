@@ -21,7 +21,7 @@ from perfci.history.model import (
 )
 from perfci.kernel import discover
 from perfci.reports.columns import WIDTH, measure
-from perfci.reports.text import comparison_table, kernel_list, run_list, run_table
+from perfci.reports.text import comparison_table, kernel_list, run_list
 
 _MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 _CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
@@ -83,71 +83,6 @@ def _failed(variant: str, status: Status, message: str) -> Cell:
 def _render(lines: list[str]) -> str:
     assert all(measure(click.unstyle(line)) <= WIDTH for line in lines)
     return click.unstyle("\n".join(lines))
-
-
-def test_run_table() -> None:
-    cells = [
-        _PASSED,
-        _failed("naive", Status.WRONG_VALUES, "error 3.1 above the bound 4.4e-04\nat [0, 1]"),
-        _failed("gpu_only", Status.SKIPPED, "declared for cuda only"),
-        replace(_PASSED, case="one_token", contract=None, latency=None),
-        replace(_PASSED, kernel="attention"),
-    ]
-    assert _render(run_table(_RUN, cells)) == (
-        """\
-run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
-commit 0123456789 · Unroll the inner loop
-testbed bench · Some CPU
-
-rope · cpu/1
-  variant   case      latency  spread    error  yardstick  status
-  tiled     headline  12.3 µs   2.4 %  9.3e-05    1.1e-04  ✓ passed
-  naive     headline        –       –        –          –  ✗ wrong values
-  gpu_only  headline        –       –        –          –  · skipped
-
-rope · checked, not timed
-  variant  case       latency  spread    error  yardstick  status
-  tiled    one_token        –       –  9.3e-05    1.1e-04  ✓ passed
-
-attention · cpu/1
-  variant  case      latency  spread    error  yardstick  status
-  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04  ✓ passed
-
-✗ wrong values · rope/naive/headline
-    error 3.1 above the bound 4.4e-04
-
-3 passed, 1 failed, 1 skipped"""
-    )
-
-
-def test_run_without_cells_says_so() -> None:
-    run = replace(_RUN, commit=replace(_RUN.commit, dirty="d1"))
-    assert _render(run_table(run, [])) == (
-        """\
-run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
-commit 0123456789+dirty · Unroll the inner loop
-testbed bench · Some CPU
-
-  (none)
-
-0 passed, 0 failed, 0 skipped"""
-    )
-
-
-def test_a_long_message_is_wrapped_and_what_git_says_is_made_safe() -> None:
-    subject = "\x1b[2Jgone " + "x" * 100
-    run = replace(_RUN, commit=replace(_RUN.commit, subject=subject))
-    cell = _failed("naive", Status.BUILD_FAILED, "naive.cpp:3: \x07no such header " * 6)
-    text = _render(run_table(run, [cell]))
-    assert "\x1b" not in text
-    assert "\x07" not in text
-    assert " ".join(text.split()).count("no such header") == 6
-
-
-def test_only_the_status_word_is_coloured() -> None:
-    line = run_table(_RUN, [_PASSED])[6]
-    assert line.endswith("1.1e-04  " + click.style("✓ passed", fg="green"))
-    assert line.count("\x1b") == 2
 
 
 _KEY = SeriesKey(

@@ -1,0 +1,125 @@
+"""A run as lines for a terminal, at most 80 wide: a table a kernel, a line a timed cell."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from perfci import units
+from perfci.history.model import Cell, RunSummary, Status
+from perfci.reports.columns import Column, lay_out
+from perfci.reports.text import (
+    choose_colour,
+    count_statuses,
+    head,
+    list_reasons,
+    name_commit,
+    paint,
+    write_status,
+)
+
+
+def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
+    """Write a run: what it is, a table for each kernel, failures, counts.
+
+    A latency is the median over all samples, spread the distance of its quartiles relative to it.
+    Errors are the largest against the float64 judge, the kernel's and the library's (yardstick);
+    with several timers their ratio alone. Checks counts the variant's cases that were checked.
+    """
+    environment = run.environment
+    started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
+    lines = [
+        head(f"run {run.run_id}", started, took),
+        head(f"commit {name_commit(run.commit)}", run.commit.subject),
+        head(f"testbed {environment.testbed}", environment.device.model),
+        "",
+    ]
+    for kernel in dict.fromkeys(cell.kernel for cell in cells):
+        group = [cell for cell in cells if cell.kernel == kernel]
+        lines += [head(kernel), *_kernel_table(group), ""]
+    lines += [] if cells else [*lay_out((), []), ""]
+    lines += list_reasons(
+        (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
+        for cell in _once_a_case(cells)
+        if cell.status.is_failure
+    )
+    return [*lines, count_statuses(Counter(cell.status for cell in cells))]
+
+
+def _kernel_table(cells: Sequence[Cell]) -> list[str]:
+    timers = list(dict.fromkeys(cell.contract.timer for cell in cells if cell.contract is not None))
+    rows: list[tuple[str, ...]] = []
+    colours: list[str] = []
+    for variant in dict.fromkeys(cell.variant for cell in cells):
+        own = [cell for cell in cells if cell.variant == variant]
+        timed_cases = dict.fromkeys(cell.case for cell in own if cell.contract is not None)
+        for case in timed_cases or {"": None}:
+            shown = [cell for cell in own if cell.case == case] or own
+            status = _worst(shown)
+            figures = _figures(shown if timed_cases else [], timers)
+            checks = _count_checks(own)
+            rows.append((variant, case or "–", *figures, checks, write_status(status)))
+            colours.append(choose_colour(status))
+    return paint(lay_out(_columns(timers), rows), rows, colours)
+
+
+def _columns(timers: Sequence[str]) -> list[Column]:
+    figures = [Column(timer, align="right") for timer in timers]
+    if len(timers) == 1:
+        figures += [Column(each, align="right") for each in ("spread", "error", "yardstick")]
+    elif timers:
+        figures += [Column("error ÷ lib", align="right")]
+    return [
+        Column("variant", shrinks=True),
+        Column("case", shrinks=True),
+        *figures,
+        Column("checks", align="right"),
+        Column("status"),
+    ]
+
+
+def _figures(cells: Sequence[Cell], timers: Sequence[str]) -> list[str]:
+    """One case's latencies by timer, then its errors."""
+    by_timer = {cell.contract.timer: cell for cell in cells if cell.contract is not None}
+    latencies = [by_timer[each].latency if each in by_timer else None for each in timers]
+    written = [units.format_latency(each.median_ns if each else None) for each in latencies]
+    metrics = [cells[0].metric(name) if cells else None for name in _ERRORS]
+    own, library = (None if each is None else each.value for each in metrics)
+    if len(timers) == 1:
+        spread = None
+        if latencies[0] is not None:
+            width_ns = latencies[0].upper_quartile_ns - latencies[0].lower_quartile_ns
+            spread = 1.0 + width_ns / latencies[0].median_ns
+        errors = [units.format_error(own), units.format_error(library)]
+        return [*written, units.format_change(spread).removeprefix("+"), *errors]
+    if not timers:
+        return []
+    ratio = f"{own / library:.2f}" if own is not None and library else units.format_error(None)
+    return [*written, ratio]
+
+
+_ERRORS = ("max_abs_error", "yardstick_max_abs_error")
+
+
+def _once_a_case(cells: Sequence[Cell]) -> list[Cell]:
+    """One cell for each case and reason: a wrong result is the same for every timer."""
+    seen = {
+        (cell.kernel, cell.variant, cell.case, cell.status, cell.message): cell for cell in cells
+    }
+    return list(seen.values())
+
+
+def _worst(cells: Sequence[Cell]) -> Status:
+    statuses = [cell.status for cell in cells]
+    failed = [status for status in statuses if status.is_failure]
+    if failed:
+        return failed[0]
+    return Status.PASSED if Status.PASSED in statuses else Status.SKIPPED
+
+
+def _count_checks(cells: Sequence[Cell]) -> str:
+    """How many of a variant's cases passed, of those that were not skipped."""
+    by_case: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_case.setdefault(cell.case, []).append(cell)
+    statuses = [_worst(group) for group in by_case.values()]
+    judged = [status for status in statuses if status is not Status.SKIPPED]
+    return f"{sum(status is Status.PASSED for status in judged)}/{len(judged)}"

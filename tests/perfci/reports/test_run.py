@@ -1,0 +1,172 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import click
+
+from perfci.history.model import (
+    Cell,
+    Commit,
+    Contract,
+    Device,
+    Direction,
+    Environment,
+    LatencySummary,
+    Metric,
+    RunSummary,
+    Status,
+)
+from perfci.reports.columns import WIDTH, measure
+from perfci.reports.run import run_table
+
+_MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
+_CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
+_RUN = RunSummary(
+    run_id="20260301T140500-4f1c",
+    commit=Commit(
+        sha="0123456789abcdef0123456789abcdef01234567",
+        committed_at=_MOMENT,
+        subject="Unroll the inner loop",
+    ),
+    environment=Environment(
+        testbed="bench",
+        device=Device(kind="cpu", model="Some CPU"),
+        torch="2.13.0",
+        python="3.11",
+        os="Linux",
+        host="host",
+    ),
+    started_at=_MOMENT,
+    duration_s=72.0,
+    trigger="local",
+    attempt=1,
+    perfci_version="0",
+    status_counts=(
+        (Status.PASSED, 1200),
+        (Status.WRONG_VALUES, 2),
+        (Status.TIMEOUT, 1),
+        (Status.SKIPPED, 4),
+    ),
+)
+_PASSED = Cell(
+    run_id=_RUN.run_id,
+    kernel="rope",
+    case="headline",
+    variant="tiled",
+    contract=_CPU,
+    status=Status.PASSED,
+    latency=LatencySummary(
+        median_ns=12_345.0,
+        lower_quartile_ns=12_300.0,
+        upper_quartile_ns=12_600.0,
+        minimum_ns=12_000.0,
+        sample_count=100,
+        pass_means_ns=(12_345.0, 12_400.0),
+    ),
+    metrics=(
+        Metric(name="max_abs_error", value=9.31e-5, unit="", direction=Direction.LOWER),
+        Metric(name="yardstick_max_abs_error", value=1.1e-4, unit="", direction=Direction.LOWER),
+    ),
+)
+
+
+def _failed(variant: str, status: Status, message: str) -> Cell:
+    return replace(
+        _PASSED, variant=variant, status=status, message=message, latency=None, metrics=()
+    )
+
+
+def _render(lines: list[str]) -> str:
+    assert all(measure(click.unstyle(line)) <= WIDTH for line in lines)
+    return click.unstyle("\n".join(lines))
+
+
+def test_a_timed_case_is_a_line_and_checks_are_counted() -> None:
+    cells = [
+        _PASSED,
+        _failed("naive", Status.WRONG_VALUES, "error 3.1 above the bound 4.4e-04\nat [0, 1]"),
+        _failed("big", Status.SKIPPED, "width = 9 is above the declared maximum 8"),
+        replace(_PASSED, case="one_token", contract=None, latency=None),
+        replace(_PASSED, kernel="attention"),
+    ]
+    assert _render(run_table(_RUN, cells)) == (
+        """\
+run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
+commit 0123456789 · Unroll the inner loop
+testbed bench · Some CPU
+
+rope
+  variant  case          cpu  spread    error  yardstick  checks  status
+  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
+  naive    headline        –       –        –          –     0/1  ✗ wrong values
+  big      headline        –       –        –          –     0/0  · skipped
+
+attention
+  variant  case          cpu  spread    error  yardstick  checks  status
+  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04     1/1  ✓ passed
+
+✗ wrong values · rope/naive/headline
+    error 3.1 above the bound 4.4e-04
+
+3 passed, 1 failed, 1 skipped"""
+    )
+
+
+def test_several_timers_stand_side_by_side_and_one_that_failed_is_named() -> None:
+    cold, hot = (replace(_CPU, timer=name) for name in ("cold", "hot"))
+    captured = replace(
+        _failed("tiled", Status.INVALID_TIMING, "cannot be captured in a CUDA graph"), contract=hot
+    )
+    cells = [replace(_PASSED, contract=cold), replace(captured, metrics=_PASSED.metrics)]
+    assert _render(run_table(_RUN, cells)).splitlines()[4:9] == [
+        "rope",
+        "  variant  case         cold  hot  error ÷ lib  checks  status",
+        "  tiled    headline  12.3 µs    –         0.85     0/1  ✗ invalid timing",
+        "",
+        "✗ invalid timing · rope/tiled/headline",
+    ]
+
+
+def test_a_case_that_is_only_checked_shows_where_it_fails() -> None:
+    cells = [
+        replace(_PASSED, contract=None, latency=None),
+        replace(
+            _failed("tiled", Status.WRONG_SHAPE, "returned shape (1,)"), case="odd", contract=None
+        ),
+    ]
+    assert _render(run_table(_RUN, cells)).splitlines()[4:9] == [
+        "rope",
+        "  variant  case  checks  status",
+        "  tiled    –        1/2  ✗ wrong shape",
+        "",
+        "✗ wrong shape · rope/tiled/odd",
+    ]
+
+
+def test_run_without_cells_says_so() -> None:
+    run = replace(_RUN, commit=replace(_RUN.commit, dirty="d1"))
+    assert _render(run_table(run, [])) == (
+        """\
+run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
+commit 0123456789+dirty · Unroll the inner loop
+testbed bench · Some CPU
+
+  (none)
+
+0 passed, 0 failed, 0 skipped"""
+    )
+
+
+def test_a_long_message_is_wrapped_and_what_git_says_is_made_safe() -> None:
+    subject = "\x1b[2Jgone " + "x" * 100
+    run = replace(_RUN, commit=replace(_RUN.commit, subject=subject))
+    cell = _failed("naive", Status.BUILD_FAILED, "naive.cpp:3: \x07no such header " * 6)
+    text = _render(run_table(run, [cell]))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert " ".join(text.split()).count("no such header") == 6
+
+
+def test_only_the_status_word_is_coloured() -> None:
+    line = run_table(_RUN, [_PASSED])[6]
+    assert line.endswith("1/1  " + click.style("✓ passed", fg="green"))
+    assert line.count("\x1b") == 2
