@@ -58,7 +58,7 @@ def _is_read_only(path: Path) -> bool:
 
 def _make_folder(path: Path) -> None:
     try:
-        if not path.parent.exists():
+        if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             # A working tree is not dirty because its runs are kept in it.
             (path.parent / ".gitignore").write_text("*\n", encoding="ascii")

@@ -21,7 +21,7 @@ def test_folders_are_made(tmp_path, make_run):
     with open_store(f"sqlite:///{path}") as store:
         store.add(make_run())
     assert path.is_file()
-    assert sorted(each.name for each in path.parent.iterdir()) == [path.name]
+    assert sorted(each.name for each in path.parent.iterdir()) == [".gitignore", path.name]
 
 
 def test_a_relative_path_is_below_the_current_folder(tmp_path, monkeypatch):
