@@ -20,10 +20,16 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.entry",
     "perfci.inputs",
     "perfci.numerics",
+    "perfci.outputs",
     "perfci.passes",
     "perfci.prepare",
+    "perfci.probe",
     "perfci.recording",
     "perfci.run",
+    "perfci.timers.cuda_cold",
+    "perfci.timers.cuda_hot",
+    "perfci.timers.cuda_stream",
+    "perfci.timers.host",
     "perfci.worker",
 }
 
