@@ -93,7 +93,8 @@ def quick(root: Path, **settings: object) -> Path:
 
 def environment(root: Path, variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's variables without perfci's own, caches beside the root, and more on top."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PERFCI_")}
+    own = ("PERFCI_", "PYTHONDONTWRITEBYTECODE")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(own)}
     return {**kept, "PERFCI_CACHE": str(root.parent / f"{root.name}-cache"), **(variables or {})}
 
 
@@ -129,5 +130,5 @@ def git(root: Path, *arguments: str) -> str:
 def commit_all(root: Path, message: str) -> str:
     """Commit everything under a root and return the SHA."""
     git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", message)
+    git(root, "commit", "-q", "--allow-empty", "-m", message)
     return git(root, "rev-parse", "HEAD")

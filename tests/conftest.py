@@ -1,0 +1,38 @@
+"""What tests of several folders share."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import scratch
+
+from perfci import __main__ as program
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command of perfci ended, run inside of this process."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """Run the program in a root without a process of its own: for what starts no worker."""
+
+    def ended(root: Path, *arguments: str | Path, **variables: str) -> Ended:
+        for name, value in scratch.environment(root, variables).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(root)
+        monkeypatch.setattr(sys, "argv", ["perfci", *map(str, arguments)])
+        capsys.readouterr()
+        code = program._run()
+        return Ended(code, *capsys.readouterr())
+
+    return ended

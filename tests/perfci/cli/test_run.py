@@ -1,0 +1,287 @@
+"""perfci run: what cannot be run is one clear line, and what has been measured is never lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scratch
+
+from perfci.history.codec import read_run_file
+from perfci.history.model import Run
+from perfci.history.stores import open_store
+
+
+def _runs(root: Path) -> list[Run]:
+    """The recorded runs, oldest first."""
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        return [store.run(each.run_id) for each in reversed(store.runs())]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with one kernel and one commit."""
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--kernel", "axpp"], 2, "no kernel 'axpp' (did you mean 'axpb'?)"),
+        (["--variant", "plan"], 2, "no variant 'plan' (did you mean 'plain'?)"),
+        (["--case", "lagre"], 2, "no case 'lagre' (did you mean 'large'?)"),
+        (["--device", "tpu"], 5, "--device tpu"),
+        (["--kernels", "nowhere"], 3, "nowhere: no such folder"),
+        (["--commit", "0123456789"], 2, "no commit '0123456789' in"),
+        (["--commit", "--help-me"], 2, "'--help-me' is no commit"),
+        (["--commit", "HEAD", "--range", "a..b"], 2, "exclude each other"),
+        (["--range", "HEAD"], 2, "a range is written A..B"),
+        (["--range", "HEAD..nowhere"], 2, "no commit 'nowhere'"),
+        (["--store", "pyproject.toml/history.db"], 6, "cannot write"),
+        (["--store", "/proc/history.db"], 6, "unable to open database file"),
+        (["--store", "/proc/nowhere/history.db"], 6, "cannot write /proc/nowhere/history.db"),
+        (["--store", "/"], 6, "is a directory"),
+        (["--store", "mysql://host/runs"], 6, "unknown kind of store; known: "),
+        (["--out", "nowhere/run.json.gz"], 2, "nowhere: no such folder"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(
+    root: Path, call: Callable[..., Any], arguments: list[str], code: int, message: str
+) -> None:
+    ended = call(root, "run", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("perfci: ")
+    assert ended.err.count("\n") == 1
+    assert message in ended.err
+    assert _runs(root) == []
+
+
+@pytest.mark.parametrize("arguments", [["--passes", "0"], ["--tier", "all"], ["--fast"]])
+def test_what_is_no_option_is_a_usage_error(
+    root: Path, call: Callable[..., Any], arguments: list[str]
+) -> None:
+    ended = call(root, "run", *arguments)
+    assert ended.code == 2
+    assert "Usage: perfci run" in ended.err
+
+
+def test_a_missing_compiler_is_named_with_what_to_do(root: Path, call: Callable[..., Any]) -> None:
+    ended = call(root, "run", CXX="nonexistent")
+    assert ended.code == 4
+    assert ended.err == (
+        "perfci: nonexistent: no working C++ compiler there; install it (Debian, Ubuntu: "
+        "apt-get install g++) or set CXX\n"
+    )
+    assert _runs(root) == []
+
+
+def test_a_misspelt_key_of_a_case_is_named(root: Path, call: Callable[..., Any]) -> None:
+    cases = root / "kernels/axpb/cases.toml"
+    cases.write_text(scratch.CASES.replace("count = 1001", "cuont = 1001"))
+    ended = call(root, "run")
+    assert ended.code == 3
+    assert "cases.toml: [[check]] 'odd': unknown key 'cuont' (did you mean 'count'?)" in ended.err
+
+
+def test_outside_of_a_repository_the_commit_must_be_named(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    ended = call(root, "run")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "is in no git repository: say which commit this is with --commit SHA" in ended.err
+    assert call(root, "run", "--range", "a..b").code == 2
+    assert "hexadecimal" in call(root, "run", "--commit", "main").err
+
+
+def test_a_repository_without_commits_is_named(tmp_path: Path, call: Callable[..., Any]) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    ended = call(root, "run")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "the repository has no commits yet" in ended.err
+
+
+def test_a_clean_tree_is_the_commit_and_a_dirty_one_is_kept_apart(root: Path) -> None:
+    for _ in range(2):
+        assert scratch.perfci(root, "run", "--case", "one").returncode == 0
+    plain = root / "kernels/axpb/plain.cpp"
+    plain.write_text(scratch.PLAIN + "// a change that is not committed\n")
+    assert scratch.perfci(root, "run", "--case", "one").returncode == 0
+    first, second, dirty = _runs(root)
+    assert (first.commit.dirty, first.attempt) == (None, 1)
+    assert (second.commit.dirty, second.attempt) == (None, 2)
+    assert dirty.commit.sha == first.commit.sha
+    assert (dirty.commit.dirty is not None, dirty.attempt) == (True, 1)
+    assert first.commit.branch == "main"
+    assert scratch.git(root, "status", "--short") == "M kernels/axpb/plain.cpp"
+    shown = scratch.perfci(root, "show", "HEAD", "--json")
+    assert json.loads(shown.stdout)["run_id"] == second.run_id
+    shown = scratch.perfci(root, "show", "HEAD+dirty", "--json")
+    assert json.loads(shown.stdout)["run_id"] == dirty.run_id
+
+
+def test_a_detached_head_is_measured_without_a_branch(root: Path) -> None:
+    scratch.git(root, "checkout", "-q", "--detach")
+    assert scratch.perfci(root, "run", "--case", "one").returncode == 0
+    (run,) = _runs(root)
+    assert run.commit.sha == scratch.git(root, "rev-parse", "HEAD")
+    assert (run.commit.branch, run.commit.dirty, run.commit.position) == (None, None, 0)
+
+
+def test_a_run_that_cannot_be_written_is_kept_in_a_file(root: Path) -> None:
+    (root / "taken").mkdir()
+    variables = {"TMPDIR": str(root)}
+    ended = scratch.perfci(root, "run", "--case", "one", "--out", "taken", variables=variables)
+    assert ended.returncode == 6
+    assert "Traceback" not in ended.stderr
+    (rescued,) = root.glob("perfci-*.json.gz")
+    assert f"perfci history import {rescued}" in ended.stderr
+    assert [each.status for each in read_run_file(rescued).measurements] == ["passed"]
+
+
+_SECOND_PASS = """\
+import os
+import signal
+
+
+def run(x, a, b):
+    first, me = "FOLDER/first", str(os.getpid())
+    if not os.path.exists(first):
+        with open(first, "w") as file:
+            file.write(me)
+    with open(first) as file:
+        if file.read() == me:
+            return a * x + b
+    with open("FOLDER/told", "w") as fifo:
+        fifo.write(me)
+    signal.pause()
+"""
+
+
+def _interrupted(root: Path, by: signal.Signals) -> tuple[int, str]:
+    """Start three passes, wait for the kernel to say that it is there, and interrupt."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "perfci", "run", "--passes", "3", "--case", "large"],
+        cwd=root,
+        env=scratch.environment(root),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as program:
+        (root / ".perfci/told").read_text()
+        if by is signal.SIGINT:  # a terminal tells all of them
+            os.killpg(program.pid, by)
+        else:
+            program.send_signal(by)
+        _, words = program.communicate()
+    return program.returncode, words
+
+
+@pytest.mark.parametrize(
+    ("by", "complete"),
+    [
+        (signal.SIGINT, 0),
+        (signal.SIGTERM, 1),
+        pytest.param(signal.SIGTERM, 0, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, 1, marks=pytest.mark.long),
+    ],
+)
+def test_an_interrupted_run_keeps_its_complete_passes(
+    root: Path, by: signal.Signals, complete: int
+) -> None:
+    folder = root / ".perfci"
+    folder.mkdir()
+    os.mkfifo(folder / "told")
+    if complete == 0:
+        (folder / "first").write_text("another")
+    waits = _SECOND_PASS.replace("FOLDER", str(folder))
+    scratch.write_kernel(root, plain__cpp=scratch.PLAIN, waits__py=waits)
+    code, words = _interrupted(root, by)
+    assert code == 130
+    assert "Traceback" not in words
+    assert words.endswith("perfci: interrupted; nothing that was recorded is lost\n")
+    runs = _runs(root)
+    assert len(runs) == complete
+    for run in runs:
+        assert "interrupted: 1 of 3 passes were complete and are kept" in words
+        assert [(each.status, len(each.passes)) for each in run.measurements] == [
+            ("passed", 1),
+            ("passed", 1),
+        ]
+    again = scratch.perfci(root, "run", "--variant", "plain", "--case", "one")
+    assert again.returncode == 0
+    assert len(_runs(root)) == complete + 1
+
+
+@pytest.mark.long
+def test_a_range_is_measured_from_old_to_new(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    scratch.git(root, "init", "-q")
+    shas = [scratch.commit_all(root, "nothing yet")]
+    (root / "README").write_text("still no kernel")
+    shas.append(scratch.commit_all(root, "no kernel"))
+    for number in range(3):
+        source = scratch.PLAIN.replace("int64_t i = 0", f"int64_t i = {number} - {number}")
+        cases = scratch.CASES.replace("odd", f"odd_{number}")
+        scratch.write_kernel(root, cases__toml=cases, plain__cpp=source)
+        shas.append(scratch.commit_all(root, f"kernel {number}"))
+
+    def measured(*arguments: str) -> subprocess.CompletedProcess[str]:
+        span = ("run", "--range", f"{shas[0]}..HEAD")
+        return scratch.perfci(root, *span, *arguments, variables={"TMPDIR": str(temporary)})
+
+    ended = measured()
+    assert ended.returncode == 9
+    assert f"perfci: commit {shas[1][:10]} is left out: " in ended.stderr
+    runs = _runs(root)
+    assert [run.commit.sha for run in runs] == shas[2:]
+    assert [run.commit.position for run in runs] == [2, 3, 4]
+    assert {(run.trigger, run.attempt, run.commit.dirty) for run in runs} == {("range", 1, None)}
+    assert len({run.measurements[0].source_digest for run in runs}) == 3
+    assert {each.case for run in runs for each in run.measurements} == {"large", "one", "odd_2"}
+
+    ended = measured()
+    assert (ended.returncode, len(_runs(root))) == (9, 3)
+    assert "3 of 4 commits are recorded already" in ended.stderr
+
+    ended = measured("--again", "--cases-from", "commit")
+    assert ended.returncode == 9
+    again = _runs(root)[3:]
+    assert [(run.commit.sha, run.attempt) for run in again] == [(sha, 2) for sha in shas[2:]]
+    assert [run.measurements[2].case for run in again] == ["odd_0", "odd_1", "odd_2"]
+
+    ended = measured("--out", "files")
+    assert (ended.returncode, len(_runs(root))) == (9, 6)
+    files = sorted(each.name for each in (root / "files").iterdir())
+    assert files == sorted(f"{sha[:10]}-scratch.json.gz" for sha in shas[2:])
+
+    assert len(scratch.git(root, "worktree", "list").splitlines()) == 1
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_commit_that_lacks_the_chosen_kernel_is_left_out(root: Path) -> None:
+    scratch.write_kernel(root, "later")
+    shas = [scratch.commit_all(root, "another kernel"), scratch.commit_all(root, "nothing new")]
+    scratch.git(root, "rm", "-rq", "kernels/axpb")
+    scratch.commit_all(root, "gone")
+    span = ("run", "--range", "HEAD~3..HEAD", "--cases-from", "commit", "--case", "one")
+    ended = scratch.perfci(root, *span, "--kernel", "axpb")
+    assert ended.returncode == 9
+    assert "is left out: no kernel 'axpb'" in ended.stderr
+    assert [run.commit.sha for run in _runs(root)] == shas
+    assert len(scratch.git(root, "worktree", "list").splitlines()) == 1
