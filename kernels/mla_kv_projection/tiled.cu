@@ -14,12 +14,10 @@
 // `streamed` takes what is left: 4 or 32 tokens a block, weights read where they lie, through the
 // first-level cache, hidden in chunks. Traffic: the weights once a block from the second-level cache.
 // Limit: the latent of a tile, 16 to 128 bytes x rank, in shared memory.
-#include <cooperative_groups.h>
 #include <cuda_pipeline.h>
 
+#include "cluster.cuh"
 #include "projection.cuh"
-
-namespace cg = cooperative_groups;
 
 constexpr int THREADS = 256, LANES = 32, WARPS = THREADS / LANES;
 constexpr int SIDE = 4;                               // of a thread's tile
@@ -32,19 +30,31 @@ __host__ __device__ constexpr int tiles_of(int tokens, int columns) {
   return tokens / SIDE * ((columns + SIDE - 1) / SIDE);
 }
 
+// n / divisor for n below 2^20, in three instructions; a division of integers takes some twenty.
+struct Divisor {
+  float inverse;
+
+  __device__ explicit Divisor(int divisor) : inverse(__fdividef(1.0f, divisor)) {}
+  __device__ int quotient(int n) const { return int((n + 0.5f) * inverse); }
+};
+
 // What a thread does in a product of TOKENS tokens and some columns: tile (token, column), and of
 // its terms number part, part + parts, ...; threads that are left over have part == parts.
 template <int TOKENS>
 struct Place {
   int quads, parts, part, token, column;
 
-  __device__ explicit Place(int columns) {
-    const int tiles = tiles_of(TOKENS, columns), tile = threadIdx.x % tiles;
-    quads = (columns + SIDE - 1) / SIDE;
-    parts = THREADS / tiles;
-    part = threadIdx.x / tiles;
-    token = tile / quads * SIDE;
-    column = tile % quads * SIDE;
+  Divisor by_quads;
+
+  __device__ explicit Place(int columns)
+      : quads((columns + SIDE - 1) / SIDE), by_quads(quads) {
+    const int tiles = TOKENS / SIDE * quads;
+    const Divisor by_tiles(tiles);
+    parts = by_tiles.quotient(THREADS);
+    part = by_tiles.quotient(threadIdx.x);
+    const int tile = threadIdx.x - part * tiles, group = by_quads.quotient(tile);
+    token = group * SIDE;
+    column = (tile - group * quads) * SIDE;
   }
 
   // partial[part][token][column] = sum over the part's k of x[k][token] * weights(k, column)
@@ -75,14 +85,17 @@ struct Place {
   template <typename Body>
   __device__ void for_each_total(const float *partial, const Body &body) const {
     const int count = TOKENS * quads;
+#pragma unroll 1
     for (int i = threadIdx.x; i < count; i += THREADS) {
       const float4 *term = reinterpret_cast<const float4 *>(partial) + i;
       float4 total = term[0];
+#pragma unroll 4
       for (int n = 1; n < parts; ++n) {
         const float4 next = term[n * count];
         total = {total.x + next.x, total.y + next.y, total.z + next.z, total.w + next.w};
       }
-      body(i / quads, i % quads * SIDE, total);
+      const int token = by_quads.quotient(i);
+      body(token, (i - token * quads) * SIDE, total);
     }
   }
 };
@@ -115,8 +128,10 @@ struct Global {
 template <int TOKENS>
 __device__ void load_tokens(const Projection &p, int64_t first, int from, int depth, float *x) {
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+#pragma unroll 1
   for (int token = warp; token < TOKENS; token += WARPS) {
     const float *row = p.hidden + (first + token) * p.model + from;
+#pragma unroll 2
     for (int m = lane; m < depth; m += LANES) {
       if (first + token < p.tokens)
         __pipeline_memcpy_async(x + m * TOKENS + token, row + m, sizeof(float));
@@ -129,7 +144,9 @@ __device__ void load_tokens(const Projection &p, int64_t first, int from, int de
 // Copy rows of `columns` floats, a multiple of 4 and 16-byte aligned, next to each other.
 __device__ void load_rows(const float *from, int64_t stride, int rows, int columns, float *to) {
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+#pragma unroll 2
   for (int row = warp; row < rows; row += WARPS)
+#pragma unroll 1
     for (int c = lane * SIDE; c < columns; c += LANES * SIDE)
       __pipeline_memcpy_async(to + row * columns + c, from + row * stride + c, sizeof(float4));
 }
@@ -137,7 +154,7 @@ __device__ void load_rows(const float *from, int64_t stride, int rows, int colum
 // Shared memory of `clustered`, in floats, in this order.
 struct Layout {
   int depth, columns;  // a block's share of model and of the output's columns
-  int down, up, inbox, latent, partial, end;
+  int down, up, inbox, latent, partial, mailbox, end;
 
   __host__ __device__ explicit Layout(const Projection &p)
       : depth(p.model / CLUSTER), columns(2 * p.width / CLUSTER) {
@@ -146,7 +163,8 @@ struct Layout {
     inbox = up + p.rank * columns;
     latent = inbox + CLUSTER * CLUSTER_TOKENS * p.rank;
     partial = latent + p.rank * CLUSTER_TOKENS;
-    end = partial + PARTIAL;
+    mailbox = partial + PARTIAL;
+    end = mailbox + sizeof(Mailbox) / sizeof(float);
   }
 };
 
@@ -154,13 +172,16 @@ __global__ void __launch_bounds__(THREADS) clustered(Projection p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ __align__(16) float shared[];
   constexpr int TOKENS = CLUSTER_TOKENS;
-  cg::cluster_group cluster = cg::this_cluster();
-  auto started = cluster.barrier_arrive();
   const Layout at(p);
   float *x = shared, *partial = shared + at.partial, *latent = shared + at.latent;
   float *inbox = shared + at.inbox;  // [sender][token][r]
-  const int share = cluster.block_rank(), column = share * at.columns;
+  Mailbox *mailbox = reinterpret_cast<Mailbox *>(shared + at.mailbox);
+  const int share = block_in_cluster(), column = share * at.columns;
   const int64_t first = int64_t(blockIdx.x / CLUSTER) * TOKENS;
+  const int latents = TOKENS * p.rank;
+  if (threadIdx.x == 0) open_mailbox(mailbox, CLUSTER * latents * int(sizeof(float)));
+  __syncwarp();
+  announce();
 
   load_tokens<TOKENS>(p, first, share * at.depth, at.depth, x);
   load_rows(p.w_down + int64_t(share) * at.depth * p.rank, p.rank, at.depth, p.rank,
@@ -175,20 +196,22 @@ __global__ void __launch_bounds__(THREADS) clustered(Projection p) {
   __syncthreads();
   down.multiply(x, Shared{shared + at.down, p.rank}, at.depth, partial);
   __syncthreads();
-  cluster.barrier_wait(std::move(started));  // only now is the others' shared memory sure to be there
+  await_all();
   down.for_each_total(partial, [&](int token, int r, float4 total) {
-    float *slot = inbox + (share * TOKENS + token) * p.rank + r;
-    for (int to = 0; to < CLUSTER; ++to)
-      *reinterpret_cast<float4 *>(cluster.map_shared_rank(slot, to)) = total;
+    float *slot = inbox + share * latents + token * p.rank + r;
+    for (int to = 0; to < CLUSTER; ++to) send(to, slot, total, mailbox);
   });
-  __pipeline_wait_prior(0);
-  cluster.sync();  // what was sent has arrived; nobody touches another's memory any more
+  await_mail(mailbox);
 
-  for (int i = threadIdx.x; i < TOKENS * p.rank; i += THREADS) {
+  const Divisor by_rank(p.rank);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < latents; i += THREADS) {
     float sum = 0.0f;
-    for (int from = 0; from < CLUSTER; ++from) sum += inbox[from * TOKENS * p.rank + i];
-    latent[i % p.rank * TOKENS + i / p.rank] = sum;
+    for (int from = 0; from < CLUSTER; ++from) sum += inbox[from * latents + i];
+    const int token = by_rank.quotient(i);
+    latent[(i - token * p.rank) * TOKENS + token] = sum;
   }
+  __pipeline_wait_prior(0);
   __syncthreads();
   up.multiply(latent, Shared{shared + at.up, at.columns}, p.rank, partial);
   __syncthreads();
