@@ -57,7 +57,9 @@ __device__ float sum_of_warp(float value) {
 __device__ void load_rows(const float *from, int64_t from_row, int count, int columns, float *to,
                           int to_row) {
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+#pragma unroll 2
   for (int row = warp; row < count; row += WARPS)
+#pragma unroll 1
     for (int c = lane; c < columns; c += LANES)
       __pipeline_memcpy_async(to + row * to_row + c, from + row * from_row + c, sizeof(float));
 }
@@ -133,8 +135,10 @@ struct State {
 template <int QUERIES>
 __device__ void fold_queries(const Attention &a, const Layout &at, const float *q,
                              const float *w_up_k, float *folded) {
+#pragma unroll 1
   for (int r = threadIdx.x % LANES; r < at.padded_rank; r += LANES) {
     float sum[QUERIES] = {};
+#pragma unroll 4
     for (int d = 0; r < a.rank && d < a.head_dim; ++d)
 #pragma unroll
       for (int i = 0; i < QUERIES; ++i)
@@ -150,10 +154,10 @@ __global__ void __launch_bounds__(THREADS) attend(Attention a) {
   constexpr int BLOCK_QUERIES = WARPS * QUERIES;
   const Layout at(a, BLOCK_QUERIES);
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-  const int groups = (a.sequence + BLOCK_QUERIES - 1) / BLOCK_QUERIES;
-  const int group = groups - 1 - blockIdx.x % groups;  // the longest first
-  const int head = blockIdx.x / groups % a.heads;
-  const int64_t b = blockIdx.x / groups / a.heads;
+  const unsigned pairs = a.batch * a.heads, groups = gridDim.x / pairs, pair = blockIdx.x % pairs;
+  const int group = groups - 1 - blockIdx.x / pairs;  // the longest first
+  const int head = pair % a.heads;
+  const int64_t b = pair / a.heads;
   const int first = group * BLOCK_QUERIES, t = first + warp * QUERIES;  // of the block, of the warp
   const int there = min(BLOCK_QUERIES, a.sequence - first), last = first + there - 1;
   const int64_t row = int64_t(a.heads) * a.head_dim;
@@ -165,7 +169,9 @@ __global__ void __launch_bounds__(THREADS) attend(Attention a) {
             at.weight_row);
   load_rows(a.w_up_v + head * a.head_dim, row, a.rank, a.head_dim, shared + at.w_up_v,
             at.weight_row);
+#pragma unroll 1
   for (int i = threadIdx.x; i < TILE * at.latent_row; i += THREADS) shared[at.latents + i] = 0.0f;
+#pragma unroll 1
   for (int i = there * a.head_dim + threadIdx.x; i < BLOCK_QUERIES * a.head_dim; i += THREADS)
     shared[at.q + i] = 0.0f;
   __syncthreads();  // the zeros lie before latents are copied over them
@@ -199,8 +205,10 @@ __global__ void __launch_bounds__(THREADS) attend(Attention a) {
     }
   }
   __syncwarp();
+#pragma unroll 1
   for (int d = lane; d < a.head_dim; d += LANES) {
     float sum[QUERIES] = {};
+#pragma unroll 4
     for (int r = 0; r < a.rank; ++r)
 #pragma unroll
       for (int i = 0; i < QUERIES; ++i)
