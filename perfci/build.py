@@ -141,6 +141,7 @@ def _source_digest(variant: Variant, compiler: Compiler, architectures: Sequence
     )
     # Folders differ between checkouts of the same code, so that only flags count.
     general = [each for each in template if "/" not in each]
+    general += shlex.split(compiler.path)[1:]
     return _digest(
         [
             variant.kernel,
