@@ -263,7 +263,8 @@ def _run_ninja(
         env=inherited_environment(NINJA_STATUS=f"{_STATUS}%f %t "),
         start_new_session=True,
     ) as process:
-        killer = threading.Timer(timeout_s, os.killpg, (process.pid, signal.SIGKILL))
+        # Not killed: ninja gives each compiler a process group, which it alone can end.
+        killer = threading.Timer(timeout_s, process.terminate)
         killer.start()
         try:
             assert process.stdout is not None
@@ -273,20 +274,22 @@ def _run_ninja(
                 if step:
                     on_step(int(step[1]), int(step[2]), step[3])
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.terminate()
             raise
         finally:
             killer.cancel()
+    if process.returncode not in (0, 1):
+        printed.append(f"error: cut short after {timeout_s:g} s; build_timeout_s allows no more\n")
     return "".join(printed)
 
 
 def _collect(target: _Target, scratch: Path, cache: Path, log: str) -> Build:
     folder = scratch / target.digest
-    words = _read(folder / "log")
-    if not (folder / LIBRARY).is_file():
-        message = _compiler_message(words) or _compiler_message(log) or "the build was cut short"
+    words, times = _read(folder / "log"), _read(folder / "times")
+    if not times or not (folder / LIBRARY).is_file():
+        message = (_compiler_message(words) if times else "") or _compiler_message(log)
         return Build(variant=target.variant, digest=target.digest, message=message)
-    start, end = (float(each) for each in _read(folder / "times").split())
+    start, end = (float(each) for each in times.split())
     compile_s = max(0.0, end - start)
     (folder / "build.json").write_text(
         json.dumps({"compile_s": compile_s, "command": target.command, "log": words}),
