@@ -218,7 +218,7 @@ def _sweep(cache: Path) -> None:
         try:
             if time.time() - folder.stat().st_mtime < _SWEEP_AGE_S:
                 continue  # its owner may not have locked it yet
-            with (folder / "lock").open("r+") as lock:
+            with (folder / "lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
