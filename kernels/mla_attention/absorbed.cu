@@ -149,7 +149,7 @@ __device__ void fold_queries(const Attention &a, const Layout &at, const float *
 }
 
 template <int QUERIES>
-__global__ void __launch_bounds__(THREADS) attend(Attention a) {
+__global__ void __launch_bounds__(THREADS, 4) attend(Attention a) {
   extern __shared__ __align__(16) float shared[];
   constexpr int BLOCK_QUERIES = WARPS * QUERIES;
   const Layout at(a, BLOCK_QUERIES);
