@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -111,6 +112,18 @@ def perfci(
         errors="replace",
         check=False,
     )
+
+
+def ends(pid: int) -> bool:
+    """Whether a process has ended, or does so soon."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], 30)[0])
+    finally:
+        os.close(watched)
 
 
 def rows(run: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
