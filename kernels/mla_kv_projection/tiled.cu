@@ -34,7 +34,7 @@ __host__ __device__ constexpr int tiles_of(int tokens, int columns) {
 struct Divisor {
   float inverse;
 
-  __device__ explicit Divisor(int divisor) : inverse(__fdividef(1.0f, divisor)) {}
+  __device__ explicit Divisor(int divisor) { inverse = __fdividef(1.0f, divisor); }
   __device__ int quotient(int n) const { return int((n + 0.5f) * inverse); }
 };
 
