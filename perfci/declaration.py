@@ -5,7 +5,7 @@ A line is TOML behind ``perfci:``, as in ``// perfci: flags = ["-fopenmp"]``.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from perfci.errors import ConfigurationError
 from perfci.suggest import did_you_mean
 
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+DEVICE_KINDS = ("cpu", "cuda")
 _LINE = re.compile(r"^\s*(?://|#|\*|/\*)\s*perfci:\s*(.*?)\s*(?:\*/)?\s*$")
 _COMMENT = re.compile(r"^\s*(?://|#(?!include|define|if|pragma)|\*|/\*|$|\"\"\")")
 _DEVICES_BY_SUFFIX = {".cpp": ("cpu",), ".cu": ("cuda",), ".py": ("cpu", "cuda")}
@@ -62,11 +64,11 @@ def declared_in_table(table: Any, where: str) -> tuple[str, Declaration]:
 
 
 def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str) -> Declaration:
-    known = {
+    known: dict[str, Callable[[Any, str], object]] = {
         "flags": _strings,
         "libraries": _strings,
-        "devices": _strings,
-        "dtypes": _strings,
+        "devices": lambda value, where: chosen(value, DEVICE_KINDS, where),
+        "dtypes": lambda value, where: chosen(value, DTYPES, where),
         "max": _maxima,
         "architecture": _architecture,
         "compiles": _boolean,
@@ -85,6 +87,17 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
     return Declaration(**values)
 
 
+def chosen(value: Any, known: Sequence[str], where: str) -> tuple[str, ...]:
+    """A list of at least one of the known names; ConfigurationError where it is none."""
+    names = _strings(value, where)
+    if not names:
+        raise ConfigurationError(f"{where} is empty; leave it out or name at least one")
+    for name in names:
+        if name not in known:
+            raise ConfigurationError(f"{where}: unknown '{name}' (known: {', '.join(known)})")
+    return names
+
+
 def _strings(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ConfigurationError(f"{where} must be a list of strings")
@@ -93,7 +106,7 @@ def _strings(value: Any, where: str) -> tuple[str, ...]:
 
 def _maxima(value: Any, where: str) -> tuple[tuple[str, float], ...]:
     if not isinstance(value, dict) or not all(
-        isinstance(each, int | float) for each in value.values()
+        isinstance(each, int | float) and not isinstance(each, bool) for each in value.values()
     ):
         raise ConfigurationError(f"{where} must be a table of numbers, as in {{ width = 4096 }}")
     return tuple(value.items())

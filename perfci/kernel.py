@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from perfci.declaration import Declaration, declared_in_source, declared_in_table
+from perfci.declaration import (
+    DEVICE_KINDS,
+    DTYPES,
+    Declaration,
+    chosen,
+    declared_in_source,
+    declared_in_table,
+)
 from perfci.errors import ConfigurationError
 from perfci.suggest import did_you_mean
 
@@ -21,10 +28,8 @@ Tier = Literal["smoke", "full"]
 Kind = Literal["c", "extension", "python", "function"]
 Scalar = int | float | str | bool
 
-DTYPES = ("float32", "float64", "float16", "bfloat16")
 DISTRIBUTIONS = ("normal", "large", "tiny", "outliers")
 LAYOUTS = ("contiguous", "strided", "offset")
-DEVICE_KINDS = ("cpu", "cuda")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SOURCE_SUFFIXES = {".cpp", ".cu", ".py"}
 _EXTENSION_MARK = re.compile(rb"^\s*PYBIND11_MODULE\s*\(", re.MULTILINE)
@@ -109,7 +114,8 @@ def discover(kernels: Path, *, workloads: Path | None = None) -> list[Kernel]:
     found = []
     for folder in sorted(each for each in kernels.iterdir() if each.is_dir()):
         workload = (workloads or kernels) / folder.name
-        if folder.name.startswith((".", "_")) or not (workload / "reference.py").is_file():
+        files = ("reference.py", "cases.toml")
+        if folder.name.startswith((".", "_")) or not any((workload / f).is_file() for f in files):
             continue
         found.append(_read_kernel(folder, workload))
     return found
@@ -209,7 +215,7 @@ def _read_cases(workload: Path) -> tuple[tuple[Case, ...], dict[str, Tolerance]]
     cases = [
         _case(table, timed, parameters, f"{path}: [[{heading}]]")
         for heading, timed in (("bench", True), ("check", False))
-        for table in tables.get(heading, [])
+        for table in _tables(tables, heading, path)
     ]
     names = [case.name for case in cases]
     for name in names:
@@ -217,11 +223,16 @@ def _read_cases(workload: Path) -> tuple[tuple[Case, ...], dict[str, Tolerance]]
             raise ConfigurationError(f"{path}: two cases are named '{name}'; rename one")
     if not cases:
         raise ConfigurationError(f"{path}: no [[bench]] or [[check]] table; write at least one")
-    tolerances = {
-        dtype: _tolerance(table, f"{path}: [tolerance.{dtype}]")
-        for dtype, table in tables.get("tolerance", {}).items()
-    }
-    return tuple(cases), tolerances
+    return tuple(cases), _tolerances(tables.get("tolerance", {}), path)
+
+
+def _tables(tables: Mapping[str, Any], heading: str, path: Path) -> list[dict[str, Any]]:
+    value = tables.get(heading, [])
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ConfigurationError(
+            f"{path}: {heading} must be an array of tables: write [[{heading}]]"
+        )
+    return value
 
 
 def _case(table: Mapping[str, Any], timed: bool, parameters: set[str], where: str) -> Case:  # noqa: FBT001
@@ -234,9 +245,8 @@ def _case(table: Mapping[str, Any], timed: bool, parameters: set[str], where: st
         "dtype": _choice(table, "dtype", DTYPES, "float32", where),
         "distribution": _choice(table, "distribution", DISTRIBUTIONS, "normal", where),
         "layout": _choice(table, "layout", LAYOUTS, "contiguous", where),
-        "devices": tuple(table.get("devices", DEVICE_KINDS)),
+        "devices": chosen(table.get("devices", [*DEVICE_KINDS]), DEVICE_KINDS, f"{where}: devices"),
     }
-    _refuse_unknown(own["devices"], DEVICE_KINDS, f"{where}: devices")
     arguments = {key: value for key, value in table.items() if key not in own}
     _refuse_unknown(arguments, (*parameters, *own), where)
     missing = sorted(parameters - set(arguments))
@@ -257,7 +267,18 @@ def _choice(
     return str(value)
 
 
+def _tolerances(tables: Any, path: Path) -> dict[str, Tolerance]:
+    if not isinstance(tables, dict):
+        raise ConfigurationError(f"{path}: tolerance must be a table: write [tolerance.float32]")
+    _refuse_unknown(tables, DTYPES, f"{path}: [tolerance]")
+    return {
+        dtype: _tolerance(table, f"{path}: [tolerance.{dtype}]") for dtype, table in tables.items()
+    }
+
+
 def _tolerance(table: Mapping[str, Any], where: str) -> Tolerance:
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{where} must be a table")
     general = Tolerance()
     _refuse_unknown(table, ("max_ratio", "rms_ratio"), where)
     declared = Tolerance(**table)
@@ -282,7 +303,9 @@ def _make_inputs_parameters(reference: Path) -> set[str]:
     """The case's keys that make_inputs wants, read from its signature without running it."""
     try:
         tree = ast.parse(reference.read_text(encoding="utf-8"), filename=str(reference))
-    except (SyntaxError, UnicodeDecodeError) as error:
+    except FileNotFoundError:
+        raise ConfigurationError(f"{reference}: no such file; a kernel needs one") from None
+    except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{reference}: does not parse: {error}") from None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     for needed in ("make_inputs", "reference", "bytes_moved", "flops"):
