@@ -5,13 +5,13 @@
 // (the sum of p latent) @ w_up_v. So the head's w_up_k is folded into the query once, w_up_v into
 // the output once, and a position costs 2 x rank multiply-adds instead of 2 x rank x head_dim.
 //
-// A warp takes QUERIES queries of one head. Positions come in tiles of 32: for the logits a lane has a
-// position, for the weighted sum of latents a lane has every 32nd element of the latent; softmax on
-// line, with a running maximum and sum a query. A block of WARPS warps shares the head's weights and
-// the tile of latents in shared memory; rows there have an odd length, so that lanes in a column hit
-// different banks. Traffic: a block reads both weight slices and the latents up to its last query,
-// mostly from the second-level cache; q and the output once. Limits: rank 128 (SLOTS registers a lane),
-// and both weight slices in shared memory.
+// A warp takes QUERIES queries of one head. Positions come in tiles of 32: for the logits a lane has
+// a position, for the weighted sum of latents a lane has every 32nd element of the latent; the
+// softmax is taken on line, with a running maximum and sum a query. A block of WARPS warps shares the
+// head's weights and the tile of latents in shared memory; rows there have an odd length, so that
+// lanes in a column hit different banks. Traffic: a block reads both weight slices and the latents up
+// to its last query, mostly from the second-level cache; q and the output once. Limits: rank 128
+// (SLOTS registers a lane), and both weight slices in shared memory.
 #include <cuda_pipeline.h>
 
 #include "attention.cuh"

@@ -1,8 +1,8 @@
-// What the blocks of a cluster need to send each other shared memory: PTX of compute capability 9.0.
+// What the blocks of a cluster need to send each other values: PTX of compute capability 9.0.
 //
 // The order of use: open_mailbox by one thread; announce by all threads; await_all, after which the
-// shared memory and the mailboxes of all blocks are there; send; await_mail. Nobody sends to a block
-// that may have ended, since a block waits for all that it expects.
+// shared memory and the mailboxes of all blocks are there; send; await_mail. Nobody sends to a
+// block that may have ended, since a block waits for all that it expects.
 #ifndef CLUSTER_CUH
 #define CLUSTER_CUH
 
@@ -43,7 +43,8 @@ __device__ inline void send(int to, float *slot, float4 value, Mailbox *box) {
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(slot)), "r"(to));
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mailbox) : "r"(shared_address(box)), "r"(to));
   asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32"
+      " [%0], {%1, %2, %3, %4}, [%5];"
       ::"r"(there), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(mailbox)
       : "memory");
 }

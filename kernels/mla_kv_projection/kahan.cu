@@ -1,4 +1,4 @@
-// serial_fp32 with compensated sums: what an addition rounds off is kept and added to the next term.
+// serial_fp32 with compensated sums: what an addition rounds off is added to the next term.
 //
 // Memory and limits: serial.cuh. Each product is still rounded once. The intrinsics keep fast math
 // and contraction from cancelling the compensation.

@@ -21,7 +21,7 @@ inline int read_projection(const perfci_call *call, Projection *projection) {
   if (int code = read_shape(call, &shape)) return code;
   if (int code = check_inputs_contiguous(call, NAMES)) return code;
   if (shape.model > LARGEST || shape.rank > LARGEST || shape.width > LARGEST)
-    return perfci_fail(call, "model, rank and kv_heads x head_dim are %lld, %lld and %lld, at most %lld",
+    return perfci_fail(call, "model, rank or kv_heads x head_dim (%lld, %lld, %lld) is above %lld",
                        (long long)shape.model, (long long)shape.rank, (long long)shape.width,
                        (long long)LARGEST);
   const auto input = [call](int i) { return static_cast<const float *>(call->inputs[i].data); };

@@ -7,9 +7,10 @@
 // `clustered` (compute capability 9.0 and later, small weights) is made for latency. A cluster of
 // four blocks takes 12 tokens. Each block sums over a quarter of model, sends its share of the
 // latent to all four, and computes a quarter of the output's columns: it reads a quarter of the
-// weights only, asynchronously, all at once. Traffic: the weights once a cluster from the second-
-// level cache, hidden and the output once. Limits: rank, model and width / 2 multiples of 4, weights
-// 16-byte aligned, and the quarter in BUDGET_BYTES of shared memory.
+// weights only, asynchronously, all at once. That is 27 KB a block at the headline shape, where
+// three tokens a block without clusters need all 99 KB. Traffic: the weights once a cluster from the
+// second-level cache, hidden and the output once. Limits: rank, model and width / 2 multiples of 4,
+// weights 16-byte aligned, and a block's share in BUDGET_BYTES of shared memory.
 //
 // `streamed` takes what is left: 4 or 32 tokens a block, weights read where they lie, through the
 // first-level cache, hidden in chunks. Traffic: the weights once a block from the second-level cache.
