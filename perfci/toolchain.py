@@ -19,6 +19,7 @@ from perfci.kernel import Variant
 INCLUDE = Path(__file__).parent / "include"
 CUDA_INSTALL_FOLDERS = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 DEFAULT_ARCHITECTURES = ("sm_80", "sm_90")
+_EXTENSION_LIBRARIES = ("torch", "torch_cpu", "c10", "torch_python")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +78,12 @@ def compile_command(
     else:
         command += ["-fPIC", "-Wall"]
     command += [f"-I{INCLUDE}", f"-I{variant.path.parent}", *declared.flags]
+    libraries = [*declared.libraries]
     if variant.kind == "extension":
         command += _extension_flags(module_name)
-    return [*command, str(variant.path), *(f"-l{each}" for each in declared.libraries)]
+        libraries += _EXTENSION_LIBRARIES
+    # Behind the source, since a linker may drop a library that nothing has needed yet.
+    return [*command, str(variant.path), *(f"-l{each}" for each in libraries)]
 
 
 def cuda_architectures(variant: Variant, architectures: Sequence[str]) -> list[str]:
@@ -153,10 +157,6 @@ def _extension_flags(module_name: str) -> list[str]:
         f"-I{folder / 'include/torch/csrc/api/include'}",
         f"-I{sysconfig.get_path('include')}",
         f"-L{folder / 'lib'}",
-        "-ltorch",
-        "-ltorch_cpu",
-        "-lc10",
-        "-ltorch_python",
     ]
 
 
