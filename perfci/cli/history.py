@@ -4,7 +4,14 @@ from pathlib import Path
 
 import click
 
-from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
+from perfci.cli.options import (
+    config_of,
+    echo_json,
+    echo_lines,
+    json_option,
+    make_folder,
+    store_option,
+)
 from perfci.errors import ExitCode
 from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.errors import RunFileError
@@ -64,7 +71,7 @@ def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
       perfci history export HEAD HEAD~1 --out runs
     """
     config = config_of(store)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     with open_store(config.store) as history:
         if revisions:
             runs = [run for each in revisions for run in runs_at(history, config.root, each)]

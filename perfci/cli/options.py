@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from perfci.config import Config, load_config
+from perfci.errors import UsageError
 from perfci.selection import Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +50,15 @@ def selection_of(
     """The selection that the options describe."""
     chosen: Any = tier
     return Selection(kernels=names, variants=variants, cases=cases, tier=chosen)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder that --out names; UsageError where it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        raise UsageError(f"{folder}: cannot be made ({reason}); give --out another") from None
 
 
 def echo_json(value: Any) -> None:

@@ -17,6 +17,7 @@ from perfci.cli.options import (
     echo_lines,
     json_option,
     kernels_option,
+    make_folder,
     selection_of,
     selection_options,
     store_option,
@@ -145,7 +146,9 @@ def _opened(request: _Request) -> Iterator[Store | None]:
     """The store, opened before anything is measured, so that a bad one costs nothing."""
     if request.out is not None:
         folder = request.out.absolute().parent
-        if not folder.is_dir():
+        if _is_folder(request):
+            make_folder(request.out)
+        elif not folder.is_dir():
             raise UsageError(f"{folder}: no such folder; make it, or give --out another path")
         yield None
         return
@@ -193,7 +196,6 @@ def _file_for(request: _Request, run: Run) -> Path | None:
     """The run file asked for, or the one in a folder where there are several runs."""
     if request.out is None or not _is_folder(request):
         return request.out
-    request.out.mkdir(parents=True, exist_ok=True)
     return request.out / f"{run.commit.sha[:10]}-{run.environment.testbed}.json.gz"
 
 
