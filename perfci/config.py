@@ -3,7 +3,9 @@
 The only module that reads the environment.
 """
 
+import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -35,6 +37,8 @@ class Config:
     nvcc: str = "nvcc"
 
 
+_ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
+_TESTBED = re.compile(r"\w[\w .:+-]{0,99}")
 _SETTABLE = {each.name for each in fields(Config)} - {"root"}
 _POSITIVE = ("passes", "timeout_s", "build_timeout_s", "cell_budget_s", "memory_limit_gib")
 
@@ -140,19 +144,30 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         numeric = key == "threshold" or key in _POSITIVE
         if numeric and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ConfigurationError(f"{where}: {key} = {value!r} must be a number")
-        if key in _POSITIVE and not value > 0:
-            raise ConfigurationError(f"{where}: {key} = {value!r} must be above 0")
+        if key in _POSITIVE and not 0 < value < math.inf:
+            raise ConfigurationError(f"{where}: {key} = {value!r} must be above 0 and finite")
         if key == "passes" and not isinstance(value, int):
             raise ConfigurationError(f"{where}: passes = {value!r} must be a whole number")
         if key == "threshold" and not 0 < value < 1:
             raise ConfigurationError(f"{where}: threshold = {value!r} must lie between 0 and 1")
         if key == "architectures":
-            if isinstance(value, str) or not all(isinstance(each, str) for each in value):
-                raise ConfigurationError(f"{where}: architectures must be a list of strings")
-            values[key] = tuple(value)
+            values[key] = _architectures(value, where)
         elif not numeric and not isinstance(value, str | Path):
             raise ConfigurationError(f"{where}: {key} = {value!r} must be a string")
+    if not _TESTBED.fullmatch(str(values.get("testbed", "x"))):
+        raise ConfigurationError(
+            f"{where}: testbed = {values['testbed']!r} must be letters, digits, spaces and .:+-_, "
+            "100 at most"
+        )
     return values
+
+
+def _architectures(value: Any, where: str) -> tuple[str, ...]:
+    if isinstance(value, list) and all(_ARCHITECTURE.fullmatch(str(each)) for each in value):
+        return tuple(value)
+    raise ConfigurationError(
+        f'{where}: architectures = {value!r} must be a list such as ["sm_80", "sm_90"]'
+    )
 
 
 def _store_url(store: str | Path, root: Path) -> str:
