@@ -1,0 +1,109 @@
+"""perfci history: run files go out and come in, and a bad one is named and left."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scratch
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one recorded run."""
+    root = scratch.quick(tmp_path_factory.mktemp("history") / "root")
+    scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    ended = scratch.perfci(root, "run", "--case", "one")
+    assert ended.returncode == 0, ended.stderr
+    return root
+
+
+def _listed(call: Callable[..., Any], root: Path, *arguments: str) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads(call(root, "history", "ls", "--json", *arguments).out)
+    return runs
+
+
+def test_runs_go_out_and_come_into_another_store(
+    recorded: Path, tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    out = tmp_path / "not yet" / "there"
+    ended = call(recorded, "history", "export", "HEAD", "--out", out)
+    assert (ended.code, ended.out) == (0, f"1 runs written to {out}\n")
+    other = f"sqlite:///{tmp_path}/other.db"
+    for words in ("1 runs brought in, 0 there already", "0 runs brought in, 1 there already"):
+        ended = call(recorded, "history", "import", out, "--store", other)
+        assert ended.code == 0
+        assert ended.out.startswith(words)
+    (run,) = _listed(call, recorded)
+    assert _listed(call, recorded, "--store", other) == [run]
+    shown = [
+        call(recorded, "show", "--run", run["run_id"], "--json", *store).out
+        for store in ((), ("--store", other))
+    ]
+    assert shown[0] == shown[1]
+
+
+def test_a_bad_run_file_is_named_and_the_others_come_in(
+    recorded: Path, tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    files = tmp_path / "files"
+    call(recorded, "history", "export", "--out", files)
+    (good,) = files.iterdir()
+    whole = json.loads(gzip.decompress(good.read_bytes()))
+    (files / "a_truncated.json.gz").write_bytes(good.read_bytes()[:-40])
+    newer = {**whole, "version": whole["version"] + 1}
+    (files / "b_newer.json").write_text(json.dumps(newer))
+    (files / "c_other.json").write_text('{"format": "something"}')
+    (files / "notes.txt").write_text("no run file")
+    store = f"sqlite:///{tmp_path}/other.db"
+    ended = call(recorded, "history", "import", files, tmp_path / "nowhere", "--store", store)
+    assert ended.code == 6
+    assert ended.out == "1 runs brought in, 0 there already, 4 refused\n"
+    lines = ended.err.splitlines()
+    assert len(lines) == 4
+    for line, name in zip(lines, ("a_truncated", "b_newer", "c_other", "nowhere"), strict=True):
+        assert line.startswith("perfci: ")
+        assert name in line
+    assert "newer" in lines[1].partition("b_newer.json")[2]
+    assert len(_listed(call, recorded, "--store", store)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["export", "nowhere", "--out", "files"], 2, "no commit 'nowhere'"),
+        (["export", "HEAD+dirty", "--out", "files"], 9, "nothing is recorded at HEAD+dirty"),
+        (["export", "--out", "pyproject.toml/files"], 2, "pyproject.toml/files"),
+        (["import", "pyproject.toml"], 6, "pyproject.toml"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    recorded: Path, call: Callable[..., Any], arguments: list[str], code: int, message: str
+) -> None:
+    ended = call(recorded, "history", *arguments)
+    assert ended.code == code
+    assert ended.err.startswith("perfci: ")
+    assert (message in ended.err, ended.err.count("\n")) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["show", "0123456789abcdef"], 9, "nothing is recorded at 0123456789abcdef"),
+        (["show", "nowhere"], 2, "no commit 'nowhere'"),
+        (["show", "HEAD", "--testbed", "other"], 9, "on testbed 'other'"),
+        (["show", "--run", "nowhere"], 6, "nowhere"),
+        (["compare", "HEAD", "0123456789abcdef"], 9, "nothing is recorded"),
+        (["show", "--store", "sqlite:///new.db"], 9, "holds no runs yet"),
+    ],
+)
+def test_what_is_not_recorded_is_said(
+    recorded: Path, call: Callable[..., Any], arguments: list[str], code: int, message: str
+) -> None:
+    ended = call(recorded, *arguments)
+    assert (ended.code, ended.err.count("\n")) == (code, 1)
+    assert message in ended.err
