@@ -1,7 +1,6 @@
 """The command line: one module a command, imported only when that command is asked for."""
 
 from importlib import import_module
-from typing import cast
 
 import click
 
@@ -32,12 +31,25 @@ class LazyGroup(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        return cast("click.Command", import_module(COMMANDS[cmd_name][0]).command)
+        return _with_examples(import_module(COMMANDS[cmd_name][0]).command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list of commands, from the short helps above."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _with_examples(command: click.Command) -> click.Command:
+    """The command with its examples on lines of their own.
+
+    Its docstring is raw, so that click's mark for lines that stay as they are, a backspace, is
+    there as two characters.
+    """
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _with_examples(each)
+    return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,3 +72,6 @@ def cli() -> None:
     4 build environment, 5 device, 6 store, 7 incomparable, 8 inconclusive,
     9 missing cells, 70 a fault of perfci's own, 130 interrupted.
     """
+
+
+_with_examples(cli)
