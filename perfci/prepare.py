@@ -54,7 +54,7 @@ class Prepared:
         )
         for index, outcome in server.run(tasks, target=target, limits=longer):
             observer.step("compile", index + 1, len(tasks), "/".join(tasks[index].cell))
-            if outcome.status is Status.PASSED:
+            if outcome.status in (Status.PASSED, Status.SKIPPED):
                 marker = self._marker(*pending[index], target)
                 marker.parent.mkdir(parents=True, exist_ok=True)
                 marker.touch()

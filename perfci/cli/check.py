@@ -18,12 +18,12 @@ from perfci.cli.options import (
 from perfci.config import child_environment
 from perfci.device import find_targets
 from perfci.errors import ConfigurationError, ExitCode
-from perfci.history.model import Measurement, Status
+from perfci.history.model import Measurement
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
 from perfci.passes import PassServer
 from perfci.progress import progress
-from perfci.reports.checks import check_table
+from perfci.reports.checks import REJECTIONS, check_table
 from perfci.run import measure
 from perfci.selection import select
 
@@ -90,13 +90,9 @@ def command(
 
 
 def accepted_controls(rows: Sequence[Measurement]) -> list[str]:
-    """The negative controls, as kernel/name, that no case has rejected as wrong."""
+    """The negative controls, as kernel/name, that no case has rejected."""
     names = dict.fromkeys(f"{row.kernel}/{row.variant}" for row in rows)
-    rejected = {
-        f"{row.kernel}/{row.variant}"
-        for row in rows
-        if row.status.is_incorrect or row.status is Status.TIMEOUT
-    }
+    rejected = {f"{row.kernel}/{row.variant}" for row in rows if row.status in REJECTIONS}
     return [name for name in names if name not in rejected]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfci import units
-from perfci.history.model import Measurement
+from perfci.history.model import Measurement, Status
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import list_reasons, write_status
 
@@ -15,6 +15,16 @@ _COLUMNS = (
     Column("status"),
 )
 _CONTROL_COLUMNS = (Column("control", shrinks=True), Column("rejected by", shrinks=True))
+
+
+REJECTIONS = frozenset(
+    {
+        *(status for status in Status if status.is_incorrect),
+        Status.RUNTIME_ERROR,
+        Status.TIMEOUT,
+    }
+)
+"""What counts as the rejection of a negative control; one that does not build proves nothing."""
 
 
 def check_table(
@@ -60,6 +70,6 @@ def _rejection(name: str, controls: Sequence[Measurement]) -> str:
     cases = [
         row.case
         for row in controls
-        if f"{row.kernel}/{row.variant}" == name and row.status.is_incorrect
+        if f"{row.kernel}/{row.variant}" == name and row.status in REJECTIONS
     ]
     return ", ".join(cases) or "nothing"
