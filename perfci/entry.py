@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -124,7 +125,7 @@ class _CEntry:
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         c_outputs, c_inputs = _c_tensors(outputs), _c_tensors(tensors)
         c_scalars = (_CScalar * max(1, len(numbers)))(
-            *(_CScalar(int(number), float(number)) for number in numbers)
+            *(_c_scalar(number) for number in numbers)
         )
         call = _CCall(
             ABI_VERSION,
@@ -168,5 +169,16 @@ def _c_tensors(tensors: Sequence[Tensor]) -> "ctypes.Array[_CTensor]":
         slot.shape = (ctypes.c_int64 * max(1, rank))(*tensor.shape)
         slot.strides = (ctypes.c_int64 * max(1, rank))(*tensor.stride())
         slot.rank = rank
-        slot.dtype = _DTYPE_CODES[tensor.dtype]
+        slot.dtype = _dtype_code(tensor.dtype)
     return array
+
+
+def _dtype_code(dtype: torch.dtype) -> int:
+    if dtype not in _DTYPE_CODES:
+        raise KernelError(f"perfci.h has no code for {dtype}")
+    return _DTYPE_CODES[dtype]
+
+
+def _c_scalar(number: float) -> _CScalar:
+    """Both readings of a number; an infinity has no integer one."""
+    return _CScalar(int(number) if math.isfinite(number) else 0, float(number))
