@@ -39,6 +39,18 @@ def format_interval(interval: tuple[float, float] | None) -> str:
     return f"[{_percent(low)}, {_percent(high)}] %"
 
 
+def format_multiple(ratio: float | None) -> str:
+    """Write how many times as much: ``4.2×``, ``0.31×``, ``812×``."""
+    if ratio is None:
+        return ABSENT
+    if not math.isfinite(ratio):
+        return str(ratio)
+    if ratio < 0.995:
+        return f"{ratio:.2f}×" if ratio >= 0.095 else f"{ratio:.2g}×"
+    text = f"{ratio:.1f}"
+    return f"{text}×" if len(text) <= 4 else f"{ratio:,.0f}×"
+
+
 def format_duration(duration_s: float | None) -> str:
     """Write seconds as people say them: ``3.2 s``, ``42 s``, ``1 m 12 s``, ``2 h 5 m``."""
     if duration_s is None:

@@ -140,3 +140,25 @@ def test_error(error: float | None, text: str) -> None:
 def test_count() -> None:
     assert units.format_count(7) == "7"
     assert units.format_count(12_345) == "12,345"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.0, "0×"),
+        (0.0041, "0.0041×"),
+        (0.311, "0.31×"),
+        (0.6, "0.60×"),
+        (0.996, "1.0×"),
+        (4.249, "4.2×"),
+        (17.0, "17.0×"),
+        (99.96, "100×"),
+        (812.4, "812×"),
+        (12_345.0, "12,345×"),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+        (None, "–"),
+    ],
+)
+def test_multiples_have_two_or_three_digits(ratio: float | None, text: str) -> None:
+    assert units.format_multiple(ratio) == text
