@@ -124,9 +124,7 @@ class _CEntry:
         numbers = [value for value in arguments.values() if not isinstance(value, Tensor)]
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         c_outputs, c_inputs = _c_tensors(outputs), _c_tensors(tensors)
-        c_scalars = (_CScalar * max(1, len(numbers)))(
-            *(_c_scalar(number) for number in numbers)
-        )
+        c_scalars = (_CScalar * max(1, len(numbers)))(*(_c_scalar(number) for number in numbers))
         call = _CCall(
             ABI_VERSION,
             len(outputs),
