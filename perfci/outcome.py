@@ -123,6 +123,8 @@ def _decode_timing(value: Any) -> Timing:
     samples_ns = tuple(float(sample) for sample in value["samples_ns"])
     if not samples_ns or not all(math.isfinite(each) and each > 0 for each in samples_ns):
         raise ValueError("a sample that is no positive number")
+    if int(value["loops"]) < 1:
+        raise ValueError("a sample of no call")
     return Timing(
         contract=Contract(
             timer=str(timer),
@@ -142,9 +144,17 @@ def _decode_timing(value: Any) -> Timing:
 def _decode_clock(value: Any) -> Clock:
     sm_mhz, memory_mhz, temperature_c, power_w, reasons = value
     return Clock(
-        sm_mhz=sm_mhz,
-        memory_mhz=memory_mhz,
-        temperature_c=temperature_c,
-        power_w=power_w,
-        throttle_reasons=tuple(str(reason) for reason in reasons),
+        sm_mhz=_reading(sm_mhz),
+        memory_mhz=_reading(memory_mhz),
+        temperature_c=_reading(temperature_c),
+        power_w=_reading(power_w),
+        throttle_reasons=tuple(one_line(reason) for reason in reasons),
     )
+
+
+def _reading(value: Any) -> float | None:
+    if value is None:
+        return None
+    if not math.isfinite(value):
+        raise ValueError("a reading of a clock that is no finite number")
+    return float(value)
