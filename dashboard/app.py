@@ -13,6 +13,7 @@ from perfci.dashboard.components import aria
 from perfci.dashboard.compression import add_compression
 from perfci.dashboard.guard import add_guard
 from perfci.dashboard.site import Site, set_site
+from perfci.dashboard.statuses import add_statuses
 from perfci.dashboard.urls import overview_url, runs_url, web_url
 
 _FOLDER = Path(__file__).resolve().parent
@@ -67,15 +68,17 @@ def create_app(
         ],
     )
     app.layout = _frame()
-    app.clientside_callback(  # type: ignore[no-untyped-call]
+    app.clientside_callback(
         ClientsideFunction("perfci", "open_point"),
         Output(ids.LOCATION, "href"),
         Input(ids.HISTORY_FIGURE, "clickData"),
         prevent_initial_call=True,
     )
     set_site(app.server, Site(store_url=store_url, repository_url=web_url(repository_url)))
+    # after_request functions run last to first: the status is set before the answer is packed.
     add_compression(app.server)
     add_guard(app.server, hosts=hosts, script_hashes=app.csp_hashes)
+    add_statuses(app.server, pages=_page_addresses(), callbacks=app.callback_map)
     return app
 
 
@@ -87,13 +90,20 @@ def serve(store_url: str, host: str, port: int, *, repository_url: str | None = 
     app = create_app(store_url, repository_url=repository_url, hosts=(host,))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
-        waitress.serve(  # type: ignore[no-untyped-call]
+        waitress.serve(
             app.server,
             sockets=[listening],
             threads=_THREADS,
             max_request_body_size=_LARGEST_REQUEST_BYTES,
             ident=None,
         )
+
+
+def _page_addresses() -> list[str]:
+    """Where there are pages; the one for everything else has no address of its own."""
+    pages = dash.page_registry.values()
+    addresses = [page["path_template"] or page["path"] for page in pages]
+    return [address for address in addresses if address != "/404"]
 
 
 def _frame() -> html.Div:

@@ -5,7 +5,7 @@ from dash.development.base_component import Component
 
 from perfci.dashboard.answers import answer, answer_kernel
 
-dash.register_page(  # type: ignore[no-untyped-call]
+dash.register_page(
     __name__, path_template="/kernel/<kernel>", title="Kernel · perfci", path="/kernel"
 )
 

@@ -5,9 +5,7 @@ from dash.development.base_component import Component
 
 from perfci.dashboard.components import not_found_notice
 
-dash.register_page(  # type: ignore[no-untyped-call]
-    __name__, path="/404", title="Not found · perfci"
-)
+dash.register_page(__name__, path="/404", title="Not found · perfci")
 
 
 def layout(**_: object) -> Component:

@@ -5,9 +5,7 @@ from dash.development.base_component import Component
 
 from perfci.dashboard.answers import answer, answer_overview
 
-dash.register_page(  # type: ignore[no-untyped-call]
-    __name__, path="/", title="Newest figures · perfci"
-)
+dash.register_page(__name__, path="/", title="Newest figures · perfci")
 
 
 def layout(**url: object) -> Component:

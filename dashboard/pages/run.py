@@ -5,9 +5,7 @@ from dash.development.base_component import Component
 
 from perfci.dashboard.answers import answer, answer_run
 
-dash.register_page(  # type: ignore[no-untyped-call]
-    __name__, path_template="/run/<run_id>", title="Run · perfci", path="/run"
-)
+dash.register_page(__name__, path_template="/run/<run_id>", title="Run · perfci", path="/run")
 
 
 def layout(**url: object) -> Component:
