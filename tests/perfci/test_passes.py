@@ -107,6 +107,11 @@ BAD: dict[str, tuple[str, str, str]] = {
         "wrong_values",
         "^changes its input 'x'$",
     ),
+    "overruns.cpp": (
+        scratch.PLAIN.replace("  return 0;", "  ((float *)y->data)[x->shape[0]] = 1;\n  return 0;"),
+        "wrong_values",
+        "^writes outside of its output$",
+    ),
     "zeros.py": (_python("return torch.zeros_like(x)"), "wrong_values", "above its bound"),
     "not_a_number.py": (_python("return x * float('nan')"), "wrong_values", "^NaN where"),
     "other_shape.py": (_python("return (a * x + b)[None]"), "wrong_shape", "returned shape"),
