@@ -25,7 +25,9 @@ struct Query {
   __device__ float logit(int s, float scale) const {
     float dot = 0.0f;
     for (int d = 0; d < head_dim; ++d) dot += q[d] * project(w_up_k, s, d);
-    return dot * scale;
+    // Rounded here: fused with a subtraction that follows, it would differ from the largest logit,
+    // and at logits of 1e10 by so much that its exponential is infinite.
+    return __fmul_rn(dot, scale);
   }
 };
 

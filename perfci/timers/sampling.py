@@ -47,25 +47,27 @@ def warm_up(call: Callable[[], object], read: Read, *, budget_s: float) -> None:
         windows.append([])
 
 
-def collect(read: Read, *, budget_s: float) -> tuple[list[float], Stop]:
-    """Samples until the median is known to 0.5 %, at least 50, within the budget.
+def collect(
+    read: Read, *, budget_s: float, minimum: int = MINIMUM_SAMPLES
+) -> tuple[list[float], Stop]:
+    """Samples until the median is known to 0.5 %, at least ``minimum``, within the budget.
 
-    A budget that is too short for 50 yields what it yields, five at the least.
+    A budget that is too short for so many yields what it yields, five at the least.
     """
     samples: list[float] = []
     limit_s = time.perf_counter() + budget_s
-    next_look, last_width = MINIMUM_SAMPLES, math.inf
+    next_look, last_width = minimum, math.inf
     while True:
         samples.extend(read())
         if len(samples) >= next_look:
             width = median_half_width(samples)
             if width <= TARGET:
                 return samples, Stop.CONVERGED
-            if width > last_width * _STALLED and len(samples) >= 4 * MINIMUM_SAMPLES:
+            if width > last_width * _STALLED and len(samples) >= 4 * minimum:
                 return samples, Stop.STABILISED
             next_look, last_width = 2 * len(samples), width
         if time.perf_counter() > limit_s and len(samples) >= SCARCE_SAMPLES:
-            enough = len(samples) >= MINIMUM_SAMPLES and median_half_width(samples) <= TARGET
+            enough = len(samples) >= minimum and median_half_width(samples) <= TARGET
             return samples, Stop.CONVERGED if enough else Stop.OUT_OF_TIME
 
 
