@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from perfci.config import apply_environment
-from perfci.errors import DeviceError
+from perfci.errors import ConfigurationError, DeviceError
 from perfci.history.model import Device, Status
 from perfci.history.text import one_line
 from perfci.outcome import MalformedOutcomeError, Outcome, decode_message, encode_message
@@ -33,6 +34,7 @@ _TASK_MARK = b"\0perfci: next task\0"
 """Parts what a worker prints by task; two pipes are not read in the order of their writing."""
 _MESSAGE_LIMIT = 300
 _EXIT_GRACE_S = 5.0
+_LONGEST_TEMPORARY_FOLDER = 70
 _START_TIMEOUT_S = 120.0
 _PR_SET_PDEATHSIG = 1
 
@@ -42,6 +44,7 @@ class PassServer:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         apply_environment(environment)
+        _check_temporary_folder()
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["perfci.worker"])
 
@@ -226,6 +229,16 @@ class _Worker:
                 os.killpg(pid, signal.SIGKILL)
         # It may not have become the head of its group yet.
         self._process.kill()
+
+
+def _check_temporary_folder() -> None:
+    """ConfigurationError where the fork server's socket, in TMPDIR, would have too long a name."""
+    folder = tempfile.gettempdir()
+    if len(os.fsencode(folder)) > _LONGEST_TEMPORARY_FOLDER:
+        raise ConfigurationError(
+            f"TMPDIR={folder}: too long for a socket in it; set it to a folder whose path has "
+            f"{_LONGEST_TEMPORARY_FOLDER} characters at most"
+        )
 
 
 def _answers(outcome: Outcome, task: Task) -> bool:
