@@ -7,7 +7,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class Config:
     memory_limit_gib: float | None = None
     architectures: tuple[str, ...] = ()
     repository_url: str | None = None
+    side_by_side: bool = False
     cxx: str = "g++"
     nvcc: str = "nvcc"
 
@@ -40,7 +41,6 @@ class Config:
 _ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 _TESTBED = re.compile(r"\w[\w .:+-]{0,99}")
 _SETTABLE = {each.name for each in fields(Config)} - {"root"}
-_POSITIVE = ("passes", "timeout_s", "build_timeout_s", "cell_budget_s", "memory_limit_gib")
 
 
 def load_config(
@@ -126,48 +126,90 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parsed(name: str, text: str, variable: str) -> Any:
-    if name == "architectures":
+    """A variable's text as the kind of value that its key has."""
+    kind = _KINDS.get(name)
+    if kind is _architectures:
         return [each.strip() for each in text.split(",")]
-    if name == "passes" or name in ("threshold", *_POSITIVE):
+    if kind is _flag:
+        return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
+    if kind in (_positive, _count, _share):
         try:
-            return int(text) if name == "passes" else float(text)
+            return int(text) if kind is _count else float(text)
         except ValueError:
             raise ConfigurationError(f"{variable}={text}: must be a number") from None
     return text
 
 
 def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    values = dict(table)
+    """The values of a table, each of its kind. Raises ConfigurationError."""
+    values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in _SETTABLE:
             raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, _SETTABLE)}")
-        numeric = key == "threshold" or key in _POSITIVE
-        if numeric and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise ConfigurationError(f"{where}: {key} = {value!r} must be a number")
-        if key in _POSITIVE and not 0 < value < math.inf:
-            raise ConfigurationError(f"{where}: {key} = {value!r} must be above 0 and finite")
-        if key == "passes" and not isinstance(value, int):
-            raise ConfigurationError(f"{where}: passes = {value!r} must be a whole number")
-        if key == "threshold" and not 0 < value < 1:
-            raise ConfigurationError(f"{where}: threshold = {value!r} must lie between 0 and 1")
-        if key == "architectures":
-            values[key] = _architectures(value, where)
-        elif not numeric and not isinstance(value, str | Path):
-            raise ConfigurationError(f"{where}: {key} = {value!r} must be a string")
-    if not _TESTBED.fullmatch(str(values.get("testbed", "x"))):
-        raise ConfigurationError(
-            f"{where}: testbed = {values['testbed']!r} must be letters, digits, spaces and .:+-_, "
-            "100 at most"
-        )
+        values[key] = _KINDS.get(key, _text)(value, f"{where}: {key} = {value!r}")
     return values
+
+
+def _text(value: Any, where: str) -> str | Path:
+    if not isinstance(value, str | Path):
+        raise ConfigurationError(f"{where} must be a string")
+    return value
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigurationError(f"{where} must be a number")
+    return value
+
+
+def _positive(value: Any, where: str) -> float:
+    if not 0 < _number(value, where) < math.inf:
+        raise ConfigurationError(f"{where} must be above 0 and finite")
+    return float(value)
+
+
+def _count(value: Any, where: str) -> int:
+    if not isinstance(value, int) or _positive(value, where) < 1:
+        raise ConfigurationError(f"{where} must be a whole number")
+    return value
+
+
+def _share(value: Any, where: str) -> float:
+    if not 0 < _number(value, where) < 1:
+        raise ConfigurationError(f"{where} must lie between 0 and 1")
+    return float(value)
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{where} must be true or false")
+    return value
+
+
+def _testbed(value: Any, where: str) -> str:
+    if not _TESTBED.fullmatch(str(_text(value, where))):
+        raise ConfigurationError(f"{where} must be letters, digits, spaces and .:+-_, 100 at most")
+    return str(value)
 
 
 def _architectures(value: Any, where: str) -> tuple[str, ...]:
     if isinstance(value, list) and all(_ARCHITECTURE.fullmatch(str(each)) for each in value):
         return tuple(value)
-    raise ConfigurationError(
-        f'{where}: architectures = {value!r} must be a list such as ["sm_80", "sm_90"]'
-    )
+    raise ConfigurationError(f'{where} must be a list such as ["sm_80", "sm_90"]')
+
+
+_KINDS: dict[str, Callable[[Any, str], Any]] = {
+    "architectures": _architectures,
+    "build_timeout_s": _positive,
+    "cell_budget_s": _positive,
+    "memory_limit_gib": _positive,
+    "passes": _count,
+    "side_by_side": _flag,
+    "testbed": _testbed,
+    "threshold": _share,
+    "timeout_s": _positive,
+}
+"""Key → what it must be; the others are text."""
 
 
 def _store_url(store: str | Path, root: Path) -> str:

@@ -1,5 +1,6 @@
 """perfci run: build, check, time and record by commit."""
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from perfci.cli.options import (
     selection_options,
     store_option,
 )
+from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config, child_environment
 from perfci.device import environment, find_targets
 from perfci.errors import ConfigurationError, ExitCode, UsageError
@@ -128,6 +130,10 @@ def command(
         out=out,
         as_json=as_json,
     )
+    if config.side_by_side and len(request.targets) > 1:
+        if out is not None:
+            make_folder(out)
+        return run_side_by_side(request.targets, sys.argv[1:])
     with _opened(request) as history:
         root = commits.repository_root(config.kernels if config.kernels.is_dir() else config.root)
         if root is None or not (revision or span):
@@ -196,11 +202,13 @@ def _file_for(request: _Request, run: Run) -> Path | None:
     """The run file asked for, or the one in a folder where there are several runs."""
     if request.out is None or not _is_folder(request):
         return request.out
-    return request.out / f"{run.commit.sha[:10]}-{run.environment.testbed}.json.gz"
+    return request.out / f"{run.commit.sha[:10]}-{run.run_id}.json.gz"
 
 
 def _is_folder(request: _Request) -> bool:
-    return request.trigger == "range" or len(request.targets) > 1
+    """Whether run files go into a folder: where there may be several, or where there is one."""
+    several = request.trigger == "range" or len(request.targets) > 1
+    return several or (request.out is not None and request.out.is_dir())
 
 
 def _record(request: _Request, store: Store | None, subject: Subject) -> int:

@@ -58,7 +58,7 @@ def test_the_usual_variables_are_heeded(tmp_path: Path) -> None:
         ("passes = ", "pyproject.toml: not valid TOML: "),
         ("pases = 3", "[tool.perfci]: unknown key 'pases' (did you mean 'passes'?)"),
         ("root = '/'", "unknown key 'root'"),
-        ("passes = 'three'", "passes = 'three' must be a number"),
+        ("passes = 'three'", "passes = 'three' must be a whole number"),
         ("passes = true", "passes = True must be a number"),
         ("passes = 2.5", "passes = 2.5 must be a whole number"),
         ("passes = 0", "passes = 0 must be above 0 and finite"),
