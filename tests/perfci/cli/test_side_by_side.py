@@ -9,6 +9,8 @@ from perfci.history.model import Device
 from perfci.plan import Target
 
 _STAND_IN = """\
+import sys
+
 device = sys.argv[sys.argv.index("--device") + 1]
 print("measured", *sys.argv[1:])
 sys.exit({"GPU-a": 0, "GPU-b": 9, "GPU-c": 1}[device])
