@@ -39,6 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wrong_zeros__py=_ZEROS,
         wrong_first_only__py=_FIRST_ONLY,
         wrong_raises__py="def run(x, a, b):\n    raise ValueError\n",
+        wrong_unbuilt__cpp="int perfci_run(\n",
     )
     return root
 
@@ -47,7 +48,7 @@ def test_a_control_that_is_accepted_is_an_error_with_its_name(root: Path) -> Non
     ended = scratch.perfci(root, "check", "--json")
     assert ended.returncode == 1
     told = json.loads(ended.stdout)
-    assert told["accepted"] == ["weak/first_only", "weak/raises"]
+    assert told["accepted"] == ["weak/first_only", "weak/unbuilt"]
     statuses = {(each["kernel"], each["variant"], each["case"]): each for each in told["checks"]}
     assert {each["status"] for each in told["checks"]} == {"passed", "skipped"}
     refused = statuses["strong", "contiguous", "strided"]

@@ -140,15 +140,26 @@ def test_a_detached_head_is_measured_without_a_branch(root: Path) -> None:
     assert (run.commit.branch, run.commit.dirty, run.commit.position) == (None, None, 0)
 
 
-def test_a_run_that_cannot_be_written_is_kept_in_a_file(root: Path) -> None:
+def test_a_run_that_cannot_be_written_is_kept_in_a_file(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (root / "taken").mkdir()
-    variables = {"TMPDIR": str(root)}
+    temporary = tmp_path_factory.mktemp("t")
+    variables = {"TMPDIR": str(temporary)}
     ended = scratch.perfci(root, "run", "--case", "one", "--out", "taken", variables=variables)
     assert ended.returncode == 6
     assert "Traceback" not in ended.stderr
-    (rescued,) = root.glob("perfci-*.json.gz")
+    (rescued,) = temporary.glob("perfci-*.json.gz")
     assert f"perfci history import {rescued}" in ended.stderr
     assert [each.status for each in read_run_file(rescued).measurements] == ["passed"]
+
+
+def test_a_temporary_folder_that_the_fork_server_cannot_use_is_named(root: Path) -> None:
+    long = root / ("t" * 80)
+    long.mkdir()
+    ended = scratch.perfci(root, "run", "--case", "one", variables={"TMPDIR": str(long)})
+    assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
+    assert f"TMPDIR={long}: too long for a socket in it" in ended.stderr
 
 
 _SECOND_PASS = """\
@@ -227,10 +238,11 @@ def test_an_interrupted_run_keeps_its_complete_passes(
 
 
 @pytest.mark.long
-def test_a_range_is_measured_from_old_to_new(tmp_path: Path) -> None:
+def test_a_range_is_measured_from_old_to_new(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     root = scratch.quick(tmp_path / "root")
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
+    temporary = tmp_path_factory.mktemp("t")
     scratch.git(root, "init", "-q")
     shas = [scratch.commit_all(root, "nothing yet")]
     (root / "README").write_text("still no kernel")
