@@ -46,17 +46,17 @@ def progress() -> Iterator[Observer]:
 
 
 class LineObserver:
-    """A line when a phase begins to end its steps and one when it has ended."""
+    """A line for each quarter of a phase."""
 
     def __init__(self) -> None:
-        self._last_tenth: dict[str, int] = {}
+        self._last_quarter: dict[str, int] = {}
 
     def step(self, phase: str, done: int, total: int, label: str) -> None:
-        """Print every tenth of a phase."""
-        tenth = done * 10 // total
-        if tenth == self._last_tenth.get(phase):
+        """Print when a further quarter of the phase is done."""
+        quarter = done * 4 // total
+        if quarter == self._last_quarter.get(phase, 0):
             return
-        self._last_tenth[phase] = tenth
+        self._last_quarter[phase] = quarter
         print(f"{phase}: {done} of {total} ({label})", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Several GPUs at once, with programs in the place of perfci: no GPU is needed to see who is run."""
+"""Several GPUs at once, with a stand-in for perfci: no GPU is needed to see who is run."""
 
 from pathlib import Path
 
