@@ -146,7 +146,8 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     for key, value in table.items():
         if key not in _SETTABLE:
             raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, _SETTABLE)}")
-        values[key] = _KINDS.get(key, _text)(value, f"{where}: {key} = {value!r}")
+        kind: Callable[[Any, str], Any] = _KINDS.get(key, _text)
+        values[key] = kind(value, f"{where}: {key} = {value!r}")
     return values
 
 
