@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from perfci import stats
 from perfci.history.model import Cell, Comparison, RunSummary, SeriesKey, Status, Verdict
 
-ASSUMED_RUN_SPREAD = {"cuda_cold": 0.01, "cuda_hot": 0.01}
-"""Assumed relative standard deviation from run to run, by timer: as large as what was measured
+ASSUMED_RUN_SPREAD = {"cold": 0.01, "hot": 0.01}
+"""Assumed relative standard deviation from run to run, by contract: as large as what was measured
 from process to process behind a stream blocker (0.9 % of 10 µs)."""
 
 ASSUMED_RUN_SPREAD_ELSEWHERE = 0.02

@@ -22,6 +22,7 @@ from perfci.history.model import (
     Status,
     Verdict,
 )
+from perfci.timers import TIMERS
 
 _MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
 _CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
@@ -115,8 +116,9 @@ def test_one_run_of_a_host_timer_cannot_call_a_cell_unchanged_but_three_can() ->
     assert _only(thrice, thrice).verdict is Verdict.UNCHANGED
 
 
-def test_one_run_behind_a_stream_blocker_can_call_a_cell_unchanged() -> None:
-    side = _side(_cell(_STEADY, contract=replace(_CPU, timer="cuda_cold")))
+@pytest.mark.parametrize("timer", ["cuda_cold", "cuda_hot"])
+def test_one_run_behind_a_stream_blocker_can_call_a_cell_unchanged(timer: str) -> None:
+    side = _side(_cell(_STEADY, contract=TIMERS[timer].contract))
     assert _only(side, side).verdict is Verdict.UNCHANGED
 
 
