@@ -31,9 +31,9 @@ def _run() -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("perfci: interrupted; nothing that was recorded is lost", err=True)
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return int(ExitCode.FINE)
+    except SystemExit:
+        # Click's answer where nobody reads on, as behind `| head`; its code would be a verdict's.
+        return int(ExitCode.CLOSED_PIPE)
     except Exception:  # noqa: BLE001 — whatever was not thought of must not look like a verdict
         traceback.print_exc()
         click.echo("perfci: this is a fault of perfci's own; please report it", err=True)

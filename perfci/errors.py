@@ -22,6 +22,7 @@ class ExitCode(IntEnum):
     MISSING_CELLS = 9
     UNCAUGHT = 70
     INTERRUPTED = 130
+    CLOSED_PIPE = 141
 
 
 class PerfciError(Exception):

@@ -1,6 +1,7 @@
 """The program as a whole: what it imports, what it needs, and one kernel through all of it."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -72,6 +73,23 @@ def test_a_fault_of_perfcis_own_is_no_verdict(
     ended = call(tmp_path, "list")
     assert ended.code == 70
     assert ended.err.endswith("perfci: this is a fault of perfci's own; please report it\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"]])
+def test_an_output_that_nobody_reads_is_no_verdict(tmp_path: Path, arguments: list[str]) -> None:
+    scratch.write_kernel(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as nobody:
+        ended = subprocess.run(
+            [sys.executable, "-m", "perfci", *arguments],
+            cwd=tmp_path,
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_a_run_into_a_file_needs_little_more_than_torch(tmp_path: Path) -> None:
