@@ -6,7 +6,7 @@ from dash.development.base_component import Component
 
 from perfci.dashboard import components, queries, urls
 from perfci.dashboard.site import Site, current_site
-from perfci.dashboard.states import KernelState, RunsState, RunState, Scale
+from perfci.dashboard.states import KernelState, OverviewState, RunsState, RunState, Scale
 from perfci.dashboard.urls import Url
 from perfci.dashboard.views import kernel as kernel_view
 from perfci.dashboard.views import overview as overview_view
@@ -28,16 +28,19 @@ def answer(build: Callable[[Url, Site], Component], url: Url) -> Component:
 
 
 def answer_overview(url: Url, site: Site) -> Component:
-    """Answer ``/?testbed=…``."""
-    testbed = urls.read_text(url, "testbed")
-    snapshots, testbeds = queries.read_overview(site.store_url, testbed)
-    return overview_view.show(
-        snapshots, testbeds, testbed=testbed, repository_url=site.repository_url
+    """Answer ``/?testbed=…&timer=…``."""
+    state = OverviewState(
+        testbed=urls.read_text(url, "testbed"), timer=urls.read_text(url, "timer")
     )
+    snapshots, testbeds = queries.read_overview(site.store_url, state)
+    return overview_view.show(snapshots, testbeds, state, repository_url=site.repository_url)
 
 
 def answer_kernel(url: Url, site: Site) -> Component:
-    """Answer ``/kernel/<kernel>?testbed=…&case=…&timer=…&branch=…&scale=…&commits=all``."""
+    """Answer ``/kernel/<kernel>?testbed=…&case=…&timer=…&branch=…&scale=…&commits=all``.
+
+    ``&variant=…``, as often as wanted, names the variants to draw.
+    """
     scale: Scale = "log" if urls.read_text(url, "scale") == "log" else "linear"
     asked = KernelState(
         kernel=urls.read_name(url, "kernel"),
@@ -47,6 +50,7 @@ def answer_kernel(url: Url, site: Site) -> Component:
         branch=urls.read_text(url, "branch"),
         scale=scale,
         commits=urls.read_text(url, "commits"),
+        variants=urls.read_texts(url, "variant"),
     )
     page = queries.read_kernel(site.store_url, asked)
     return kernel_view.show(page, repository_url=site.repository_url)

@@ -1,11 +1,14 @@
 """Which commits a page lays out: a branch's line, its newest commit, the one measured before."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfci.history.model import Commit, RunSummary
 from perfci.history.order import line_order, on_line, previous_on_line
 
+MOST_RECENT = 20
+_MOST_RECENT_CELLS = 8_000
 _USUAL_BRANCHES = ("main", "master")
 
 
@@ -13,12 +16,14 @@ _USUAL_BRANCHES = ("main", "master")
 class Pair:
     """The runs of a testbed at its newest commit and at the measured commit before that.
 
-    Both are newest first; ``previous`` is empty where there is no earlier commit. ``newer`` is a
-    run started later that is not on the line: of a dirty tree or of another branch.
+    Both are newest first; ``previous`` is empty where there is no earlier commit. ``recent`` are
+    the newest commits of the line, the oldest first. ``newer`` is a run started later that is not
+    on the line: of a dirty tree or of another branch.
     """
 
     runs: Sequence[RunSummary]
     previous: Sequence[RunSummary]
+    recent: Sequence[Commit] = ()
     newer: RunSummary | None = None
 
 
@@ -40,6 +45,31 @@ def order_branch(runs: Sequence[RunSummary], branch: str) -> list[Commit]:
     return line_order(run for run in runs if run.commit.branch in (None, "", branch))
 
 
+def runs_at(runs: Iterable[RunSummary], commits: Iterable[Commit]) -> list[RunSummary]:
+    """Return the runs of clean trees at some commits, in the order given."""
+    shas = {commit.sha for commit in commits}
+    return [run for run in runs if run.commit.sha in shas and on_line(run.commit)]
+
+
+def take_newest(
+    commits: Sequence[Commit], runs: Iterable[RunSummary], *, most: int, most_cells: int
+) -> Sequence[Commit]:
+    """Return the newest end of a line that is cheap to read: so many commits, so many cells.
+
+    The newest commit and the one before it are there whatever they hold.
+    """
+    sizes = Counter[str]()
+    for run in runs:
+        sizes[run.commit.sha] += sum(count for _, count in run.status_counts)
+    taken = total = 0
+    for commit in reversed(commits[-most:]):
+        total += sizes[commit.sha]
+        if taken >= 2 and total > most_cells:
+            break
+        taken += 1
+    return commits[len(commits) - taken :]
+
+
 def pair_newest(runs: Sequence[RunSummary]) -> Pair:
     """Return the newest commit of one testbed's line beside the one before it.
 
@@ -54,11 +84,8 @@ def pair_newest(runs: Sequence[RunSummary]) -> Pair:
     shas = {commit.sha for commit in commits}
     is_newer = not on_line(runs[0].commit) or runs[0].commit.sha not in shas
     return Pair(
-        runs=_runs_at(head, runs),
-        previous=() if before is None else _runs_at(before, runs),
+        runs=runs_at(runs, [head]),
+        previous=() if before is None else runs_at(runs, [before]),
+        recent=take_newest(commits, runs, most=MOST_RECENT, most_cells=_MOST_RECENT_CELLS),
         newer=runs[0] if is_newer else None,
     )
-
-
-def _runs_at(commit: Commit, runs: Sequence[RunSummary]) -> list[RunSummary]:
-    return [run for run in runs if run.commit.sha == commit.sha and on_line(run.commit)]

@@ -29,6 +29,7 @@ _VERDICT_MARKS = {
     Verdict.KNOWN_INCORRECT: "✕",
     Verdict.INCOMPARABLE: "≠",
 }
+_NOUNS = frozenset({Verdict.REGRESSION, Verdict.IMPROVEMENT})
 _MEASURED_WELL = frozenset({Verdict.UNCHANGED, Verdict.IMPROVEMENT})
 
 
@@ -126,24 +127,31 @@ def facts(pairs: Iterable[tuple[str, Child | None]]) -> Component:
     )
 
 
-def verdict_mark(verdict: Verdict, change: str = "", *, count: str = "") -> Component:
-    """Show a verdict as mark and words, with the change before them or a count behind.
+def verdict_mark(verdict: Verdict, change: str = "") -> Component:
+    """Show a verdict as mark and words, with the change before them.
 
     Only a regression is red, and only what was measured to be no slower is green.
     """
+    return _verdict(verdict, f"{change} " if change else "", verdict.value.replace("_", " "))
+
+
+def verdict_count(verdict: Verdict, count: int) -> Component:
+    """Show how many cells have a verdict: ``▲ 2 regressions``."""
+    words = verdict.value.replace("_", " ")
+    if verdict in _NOUNS and count != 1:
+        words += "s"
+    return _verdict(verdict, f"{units.format_count(count)} ", words)
+
+
+def _verdict(verdict: Verdict, figure: str, words: str) -> Component:
     if verdict is Verdict.REGRESSION:
         tone = "regression"
     elif verdict in _MEASURED_WELL:
         tone = "measured"
     else:
         tone = "neutral"
-    words = verdict.value.replace("_", " ")
     return html.Span(
-        [
-            _mark(_VERDICT_MARKS[verdict]),
-            f" {change} " if change else " ",
-            html.Span(f"{words} {count}".rstrip(), className="words"),
-        ],
+        [_mark(_VERDICT_MARKS[verdict]), f" {figure}", html.Span(words, className="words")],
         className=f"verdict {tone} {verdict.value}",
     )
 

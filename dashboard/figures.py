@@ -4,161 +4,97 @@ No store, no request, no clock, and no import of plotly, which would take longer
 Text from the store is escaped, since plotly reads some HTML in hover texts and names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import accumulate
-from typing import Any
 
 from perfci import units
 from perfci.dashboard import urls
-from perfci.dashboard.lines import ERROR, YARDSTICK, History, Line, Point
+from perfci.dashboard.lines import ERROR, YARDSTICK, Event, History, Line, Point, order_variants
+from perfci.dashboard.plots import AXIS, GREY, Values, base_layout, colour_of, dash_of, marker_of
 from perfci.dashboard.states import Scale
-from perfci.history.model import LatencySummary, Pass, Status
+from perfci.history.model import Status
 
-Values = dict[str, Any]
-
-# Okabe and Ito's palette without black and yellow, which vanish on a dark or a light page.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
-MARKERS = (
-    "circle",
-    "square",
-    "diamond",
-    "triangle-up",
-    "triangle-down",
-    "pentagon",
-    "star",
-    "hexagon",
-)
-DASHES = ("solid", "dash", "dot", "dashdot")
-MOST_DRAWN_SAMPLES = 6000
 _MOST_TICKS = 14
 _LONGEST_HOVER = 160
-_GREY = "#7F7F7F"
-_AXIS: Values = {
-    "gridcolor": "#e5e7eb",
-    "zeroline": False,
-    "linecolor": "#9ca3af",
-    "showline": True,
-}
 
 
-def history_figure(history: History, *, scale: Scale = "linear") -> Values:
+def history_figure(
+    history: History, *, scale: Scale = "linear", variants: Collection[str] | None = None
+) -> Values:
     """Draw latencies, failures and errors along a branch, three panels over one axis.
 
     The latency axis is in µs and starts at zero unless ``scale`` is ``log``. A failed cell is an ✕
-    in the strip below, never a number; a missing one is a gap there marked by a dash.
+    in the strip below, never a number; a missing one is a gap there marked by a dash. Only
+    ``variants`` are drawn, or all where it is None; each has its colour and mark either way.
     """
     styles = _styles(history.lines)
+    drawn = [line for line in history.lines if variants is None or line.variant in variants]
+    shown = replace(history, lines=tuple(drawn))
     traces = []
-    for index, line in enumerate(history.lines):
+    for index, line in enumerate(drawn):
         style = styles[line.testbed, line.variant]
         traces += [
-            _latency_trace(history, line, style),
-            _failure_trace(history, line, index, style),
-            _error_trace(history, line, style),
+            _quartile_trace(shown, line, style),
+            _latency_trace(shown, line, style),
+            _failure_trace(shown, line, index, style),
+            _error_trace(shown, line, style),
         ]
     return {
-        "data": traces + _yardstick_traces(history),
-        "layout": _history_layout(history, scale),
-    }
-
-
-def samples_figure(passes: Sequence[Pass], pass_means_ns: Sequence[float]) -> Values:
-    """Draw the samples of one cell in reading order, and each pass's interquartile mean.
-
-    ``pass_means_ns`` has one mean a pass. Above a few thousand samples every n-th is drawn; the
-    means are over all of them.
-    """
-    count = sum(len(each.samples_ns) for each in passes)
-    step = max(1, -(-count // MOST_DRAWN_SAMPLES))
-    starts = accumulate((len(each.samples_ns) for each in passes), initial=0)
-    traces = []
-    for order, (each, start, mean_ns) in enumerate(
-        zip(passes, starts, pass_means_ns, strict=False)
-    ):
-        colour = COLOURS[order % 2]
-        traces += [
-            _sample_trace(each, start, step, colour),
-            _mean_trace(each, start, mean_ns, colour),
-        ]
-    title = "sample, in reading order" + (f" (every {step}th drawn)" if step > 1 else "")
-    layout = _layout(320)
-    layout["xaxis"] = _AXIS | {"title": {"text": title}, "range": [0, count + 1]}
-    layout["yaxis"] = _AXIS | {"title": {"text": "latency (µs), not from 0"}}
-    return {"data": traces, "layout": layout}
-
-
-def _sample_trace(each: Pass, start: int, step: int, colour: str) -> Values:
-    indices = range(0, len(each.samples_ns), step)
-    latencies = [each.samples_ns[index] for index in indices]
-    return {
-        "type": "scatter",
-        "x": [start + index + 1 for index in indices],
-        "y": [latency_ns / 1e3 for latency_ns in latencies],
-        "mode": "markers",
-        "marker": {"color": colour, "size": 4, "opacity": 0.6},
-        "hovertext": [
-            f"pass {each.index}, sample {index + 1}<br>{units.format_latency(latency_ns)}"
-            for index, latency_ns in zip(indices, latencies, strict=True)
-        ],
-        "hoverinfo": "text",
-        "showlegend": False,
-    }
-
-
-def _mean_trace(each: Pass, start: int, mean_ns: float, colour: str) -> Values:
-    return {
-        "type": "scatter",
-        "x": [start + 1, start + len(each.samples_ns)],
-        "y": [mean_ns / 1e3] * 2,
-        "mode": "lines",
-        "line": {"color": colour, "width": 2.5},
-        "hovertext": f"pass {each.index}, interquartile mean<br>{units.format_latency(mean_ns)}",
-        "hoverinfo": "text",
-        "showlegend": False,
+        "data": traces + _yardstick_traces(shown),
+        "layout": _history_layout(shown, scale),
     }
 
 
 def _styles(lines: Sequence[Line]) -> dict[tuple[str, str], Values]:
     """Give every variant a colour and a marker, every testbed a dash."""
-    variants = list(dict.fromkeys(line.variant for line in lines))
+    variants = order_variants(lines)
     testbeds = list(dict.fromkeys(line.testbed for line in lines))
     return {
         (testbed, variant): {
             "mode": "lines+markers",
-            "line": {
-                "color": COLOURS[column % len(COLOURS)],
-                "dash": DASHES[row % len(DASHES)],
-                "width": 1.5,
-            },
-            "marker": {
-                "color": COLOURS[column % len(COLOURS)],
-                "symbol": MARKERS[column % len(MARKERS)],
-                "size": 6,
-            },
+            "line": {"color": colour_of(column), "dash": dash_of(row), "width": 1.75},
+            "marker": {"color": colour_of(column), "symbol": marker_of(column), "size": 7},
         }
         for row, testbed in enumerate(testbeds)
         for column, variant in enumerate(variants)
     }
 
 
+def _path(history: History, line: Line) -> list[tuple[str, Point | None]]:
+    """The commits (SHAs) of a line with their points.
+
+    None is a gap where the workload changed: plotly joins what has nothing between it. Commits
+    about which there is nothing to say are left out, so that the line goes on across them.
+    """
+    breaks = line.breaks
+    path: list[tuple[str, Point | None]] = []
+    for index, (commit, point) in enumerate(zip(history.commits, line.points, strict=True)):
+        if index in breaks:
+            path.append((commit.sha, None))
+        if point is not None:
+            path.append((commit.sha, point))
+    return path
+
+
 def _line_trace(history: History, line: Line) -> Values:
+    path = _path(history, line)
     return {
         "type": "scatter",
-        "x": _shas(history),
+        "x": [sha for sha, _ in path],
         "name": escape(_name(history, line)),
-        "legendgroup": _name(history, line),
         "connectgaps": False,
-        "hovertext": [_hover(line, point) for point in line.points],
+        "hovertext": [_hover(line, point) for _, point in path],
         "hoverinfo": "text",
         "customdata": [
-            None if point is None else urls.run_url(point.run.run_id) for point in line.points
+            None if point is None else urls.run_url(point.run.run_id) for _, point in path
         ],
     }
 
 
 def _latency_trace(history: History, line: Line, style: Values) -> Values:
-    latencies = [_latency(point) for point in line.points]
+    latencies = [None if point is None else point.latency for _, point in _path(history, line)]
     return {
         **_line_trace(history, line),
         **style,
@@ -174,9 +110,38 @@ def _latency_trace(history: History, line: Line, style: Values) -> Values:
                 None if each is None else (each.median_ns - each.lower_quartile_ns) / 1e3
                 for each in latencies
             ],
-            "thickness": 1,
-            "width": 2,
+            "thickness": 1.5,
+            "width": 3,
         },
+    }
+
+
+def _quartile_trace(history: History, line: Line, style: Values) -> Values:
+    """Fill what lies between the quartiles, one shape for each unbroken stretch."""
+    shas: list[str | None] = []
+    edges_us: list[float | None] = []
+    for segment in line.segments:
+        summaries = [
+            (history.commits[index].sha, latency)
+            for index in segment
+            if (point := line.points[index]) and (latency := point.latency)
+        ]
+        back = summaries[::-1]
+        shas += [sha for sha, _ in (*summaries, *back)] + [None]
+        edges_us += [latency.upper_quartile_ns / 1e3 for _, latency in summaries]
+        edges_us += [latency.lower_quartile_ns / 1e3 for _, latency in back]
+        edges_us.append(None)
+    return {
+        "type": "scatter",
+        "x": shas,
+        "y": edges_us,
+        "name": f"quartiles of {escape(_name(history, line))}",
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": f"{style['line']['color']}38",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "connectgaps": False,
     }
 
 
@@ -184,7 +149,8 @@ def _failure_trace(history: History, line: Line, index: int, style: Values) -> V
     colour = style["marker"]["color"]
     # Points that passed stay as gaps: plotly draws an axis without any points at no place at all.
     marked = [
-        None if point is None or point.status is Status.PASSED else point for point in line.points
+        None if point is None or point.status is Status.PASSED else point
+        for _, point in _path(history, line)
     ]
     return {
         **_line_trace(history, line),
@@ -197,19 +163,18 @@ def _failure_trace(history: History, line: Line, index: int, style: Values) -> V
             "size": 8,
             "line": {"width": 1.5, "color": colour},
         },
-        "showlegend": False,
         "hovertext": ["" if point is None else _hover(line, point) for point in marked],
     }
 
 
 def _error_trace(history: History, line: Line, style: Values) -> Values:
+    path = _path(history, line)
     return {
         **_line_trace(history, line),
         **style,
-        "y": [_metric(point, ERROR) for point in line.points],
-        "hovertext": [_error_hover(line, point) for point in line.points],
+        "y": [_metric(point, ERROR) for _, point in path],
+        "hovertext": [_error_hover(line, point) for _, point in path],
         "yaxis": "y3",
-        "showlegend": False,
     }
 
 
@@ -218,22 +183,27 @@ def _yardstick_traces(history: History) -> list[Values]:
     traces = []
     for testbed in dict.fromkeys(line.testbed for line in history.lines):
         rows = [line.points for line in history.lines if line.testbed == testbed]
-        columns = [
-            [_metric(point, YARDSTICK) for point in column] for column in zip(*rows, strict=True)
-        ]
-        errors = [next((each for each in column if each is not None), None) for column in columns]
+        breaks = {event.index for event in history.breaks if event.testbed == testbed}
+        shas: list[str] = []
+        errors: list[float | None] = []
+        for index, column in enumerate(zip(*rows, strict=True)):
+            known = (_metric(point, YARDSTICK) for point in column)
+            error = next((each for each in known if each is not None), None)
+            gap = [None] if index in breaks else []
+            errors += [*gap, error]
+            shas += [history.commits[index].sha] * (len(gap) + 1)
         if all(error is None for error in errors):
             continue
         hover = f"yardstick, {escape(testbed)}<br>error"
         traces.append(
             {
                 "type": "scatter",
-                "x": _shas(history),
+                "x": shas,
                 "y": errors,
                 "yaxis": "y3",
                 "name": f"yardstick’s error, {escape(testbed)}",
                 "mode": "lines",
-                "line": {"color": _GREY, "dash": "dot", "width": 1.5},
+                "line": {"color": GREY, "dash": "dot", "width": 1.5},
                 "hovertext": [f"{hover} {units.format_error(error)}" for error in errors],
                 "hoverinfo": "text",
             }
@@ -242,37 +212,61 @@ def _yardstick_traces(history: History) -> list[Values]:
 
 
 def _history_layout(history: History, scale: Scale) -> Values:
-    strip = 14 * max(len(history.lines), 2)
-    heights = (170, 18, strip, 18, 330)
-    layout = _layout(sum(heights) + 110)
+    strip = 11 * max(len(history.lines), 3)
+    heights = (150, 16, strip, 16, 330)
+    layout = base_layout(sum(heights) + 92)
     ends = list(accumulate((height / sum(heights) for height in heights), initial=0.0))
-    layout["legend"] = {"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0}
+    layout["showlegend"] = False
     layout["xaxis"] = _commit_axis(_shas(history))
     latency = {"type": "log"} if scale == "log" else {"rangemode": "tozero"}
-    layout["yaxis"] = (
-        _AXIS | latency | {"title": {"text": "latency (µs)"}, "domain": [ends[4], 1.0]}
-    )
+    place = {"title": {"text": "latency (µs)"}, "domain": [ends[4], 1.0]}
+    numbers = {"exponentformat": "none", "separatethousands": True}
+    layout["yaxis"] = AXIS | latency | place | numbers
     layout["yaxis2"] = _strip_axis(len(history.lines)) | {"domain": [ends[2], ends[3]]}
     layout["yaxis3"] = _error_axis(history) | {"domain": [0.0, ends[1]]}
     layout["shapes"] = [
-        {
-            "type": "line",
-            "x0": history.commits[event.index].sha,
-            "x1": history.commits[event.index].sha,
-            "y0": 0,
-            "y1": 1,
-            "xref": "x",
-            "yref": "paper",
-            "line": {"color": _GREY, "dash": "dot", "width": 1.5},
-        }
-        for event in history.events
+        *(_upright(event, "dot", 1.0) for event in history.events),
+        *(_upright(event, "solid", 1.5) for event in history.breaks),
+    ]
+    layout["annotations"] = [
+        *(_sign(event, "env") for event in history.events),
+        *(_sign(event, "≠ case") for event in history.breaks),
     ]
     return layout
 
 
+def _upright(event: Event, dash: str, width: float) -> Values:
+    """A line between the commit of a change and the one before."""
+    return {
+        "type": "line",
+        "x0": event.index - 0.5,
+        "x1": event.index - 0.5,
+        "y0": 0,
+        "y1": 1,
+        "xref": "x",
+        "yref": "paper",
+        "line": {"color": GREY, "dash": dash, "width": width},
+    }
+
+
+def _sign(event: Event, text: str) -> Values:
+    """The sign at the upper end of such a line, which says under the pointer what changed."""
+    return {
+        "x": event.index - 0.5,
+        "y": 1,
+        "xref": "x",
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": text,
+        "font": {"size": 11, "color": GREY},
+        "hovertext": escape(f"{event.testbed}: {event.what}"[:_LONGEST_HOVER]),
+    }
+
+
 def _commit_axis(shas: Sequence[str]) -> Values:
     ticks = shas[:: max(1, -(-len(shas) // _MOST_TICKS))]
-    return _AXIS | {
+    return AXIS | {
         "type": "category",
         "anchor": "y3",
         "categoryorder": "array",
@@ -285,7 +279,7 @@ def _commit_axis(shas: Sequence[str]) -> Values:
 
 
 def _strip_axis(line_count: int) -> Values:
-    return _AXIS | {
+    return AXIS | {
         "title": {"text": "failed", "font": {"size": 11}},
         "range": [line_count - 0.5, -0.5],
         "showticklabels": False,
@@ -297,23 +291,11 @@ def _strip_axis(line_count: int) -> Values:
 def _error_axis(history: History) -> Values:
     errors = [_metric(point, ERROR) for line in history.lines for point in line.points]
     is_positive = all(error > 0 for error in errors if error is not None)
-    return _AXIS | {
+    return AXIS | {
         "title": {"text": "max. abs. error"},
         "type": "log" if is_positive else "linear",
         "exponentformat": "e",
         "nticks": 5,
-    }
-
-
-def _layout(height: int) -> Values:
-    return {
-        "height": height,
-        "font": {"family": "system-ui, sans-serif", "size": 12, "color": "#4b5563"},
-        "margin": {"l": 72, "r": 12, "t": 12, "b": 64},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left"},
     }
 
 
@@ -324,10 +306,6 @@ def _shas(history: History) -> list[str]:
 def _name(history: History, line: Line) -> str:
     several = len({each.testbed for each in history.lines}) > 1
     return f"{line.variant} · {line.testbed}" if several else line.variant
-
-
-def _latency(point: Point | None) -> LatencySummary | None:
-    return None if point is None or point.cell is None else point.cell.latency
 
 
 def _metric(point: Point | None, name: str) -> float | None:

@@ -3,20 +3,28 @@
 A store is opened for one page and closed after it, so that threads share nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from perfci.dashboard import lines, snapshot
-from perfci.dashboard.branches import choose_branch, order_branch, pair_newest
-from perfci.dashboard.lines import History
+from perfci.dashboard.branches import (
+    choose_branch,
+    order_branch,
+    pair_newest,
+    runs_at,
+    take_newest,
+)
+from perfci.dashboard.lines import Aside, History
 from perfci.dashboard.snapshot import Snapshot
-from perfci.dashboard.states import KernelChoice, KernelState
-from perfci.history.model import Cell, Run, RunSummary
+from perfci.dashboard.states import KernelChoice, KernelState, OverviewState
+from perfci.history.model import Cell, Commit, Run, RunSummary
 from perfci.history.order import on_line
 from perfci.history.stores import open_store
 from perfci.history.stores.base import Store
 
 MOST_COMMITS = 150
+_MOST_CELLS = 30_000
+_MOST_APART = 10
 ALL = "all"
 
 
@@ -33,60 +41,91 @@ class KernelPage:
     """What a kernel's page shows; ``state`` has every choice made.
 
     ``commit_count`` counts the commits of the whole branch, of which the newest may be shown alone.
+    ``apart`` are runs of uncommitted trees and of other branches, the newest first.
     """
 
     state: KernelState
     choice: KernelChoice
     history: History
     commit_count: int
-    off_line: Sequence[RunSummary]
+    apart: Sequence[Aside]
 
 
-def read_overview(store_url: str, testbed: str) -> tuple[list[Snapshot], list[str]]:
-    """Read the newest snapshot of a testbed, or of all where it is empty, and all their names."""
+def read_overview(store_url: str, asked: OverviewState) -> tuple[list[Snapshot], list[str]]:
+    """Read the newest snapshot of a testbed, or of all where none is asked for, and all names."""
     with open_store(store_url) as store:
         runs = _all_runs(store)
-        testbeds = _testbeds(runs)
-        if testbed and testbed not in testbeds:
-            raise NotFoundError(f"no run of a testbed “{testbed}”")
-        pairs = [
-            pair_newest([run for run in runs if run.environment.testbed == name])
-            for name in ([testbed] if testbed else testbeds)
-        ]
-        cells = store.cells(
-            run_ids=[run.run_id for pair in pairs for run in (*pair.runs, *pair.previous)]
+        kinds = {run.environment.testbed: run.environment.device.kind for run in reversed(runs)}
+        testbeds = sorted(kinds, key=lambda name: (kinds[name] != "cuda", name))
+        if asked.testbed and asked.testbed not in testbeds:
+            raise NotFoundError(f"no run of a testbed “{asked.testbed}”")
+        pairs = []
+        shown: list[RunSummary] = []
+        for name in [asked.testbed] if asked.testbed else testbeds:
+            here = [run for run in runs if run.environment.testbed == name]
+            pair = pair_newest(here)
+            pairs.append((pair, runs_at(here, pair.recent)))
+            shown += [*pair.runs, *pair.previous, *pairs[-1][1]]
+        cells = store.cells(run_ids={run.run_id for run in shown})
+    snapshots = [
+        snapshot.take(
+            pair.runs,
+            pair.previous,
+            cells,
+            newer=pair.newer,
+            line=(pair.recent, recent_runs),
         )
-    return [
-        snapshot.take(pair.runs, pair.previous, cells, newer=pair.newer) for pair in pairs
-    ], testbeds
+        for pair, recent_runs in pairs
+    ]
+    if asked.timer and not any(asked.timer in each.timers for each in snapshots):
+        raise NotFoundError(f"no timer “{asked.timer}” here")
+    return snapshots, testbeds
 
 
 def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
     """Read a kernel's history; what ``asked`` leaves open is chosen, what it has must exist.
 
-    Unless all commits are asked for, the newest :data:`MOST_COMMITS` of the branch are read.
+    Unless all commits are asked for, the newest of the branch are read: at most
+    :data:`MOST_COMMITS`, and fewer where they hold very many cells.
     """
     with open_store(store_url) as store:
         runs = _all_runs(store)
         branches = sorted({run.commit.branch for run in runs if run.commit.branch})
         branch = _pick("branch", asked.branch, branches, default=choose_branch(runs))
         line = order_branch(runs, branch)
-        commits = line if asked.commits == "all" else line[-MOST_COMMITS:]
-        testbed, cells = _read_cells(store, asked, runs, {commit.sha for commit in commits})
+        commits = (
+            line
+            if asked.commits == ALL
+            else take_newest(line, runs, most=MOST_COMMITS, most_cells=_MOST_CELLS)
+        )
+        on_it = runs_at(runs, commits)
+        apart = _off_line(runs, line)[:_MOST_APART]
+        cells = [
+            cell
+            for cell in store.cells(
+                run_ids=[run.run_id for run in (*on_it, *apart)], kernel=asked.kernel
+            )
+            if cell.contract is not None
+        ]
+    testbeds = _testbeds_with(cells, [*on_it, *apart])
+    if not testbeds:
+        raise NotFoundError(f"no timed run of a kernel “{asked.kernel}” here")
+    testbed = _pick("testbed", asked.testbed, [*testbeds, ALL])
+    here = {run.run_id for run in runs if testbed in (ALL, run.environment.testbed)}
+    cells = [cell for cell in cells if cell.run_id in here]
     cases = list(dict.fromkeys(cell.case for cell in cells))
     case = _pick("case", asked.case, cases)
-    timers = sorted({_timer(cell) for cell in cells if cell.case == case})
+    timers = list(dict.fromkeys(_timer(cell) for cell in cells if cell.case == case))
     timer = _pick("timer", asked.timer, timers)
-    here = [run for run in runs if testbed in (ALL, run.environment.testbed)]
     chosen = [cell for cell in cells if cell.case == case and _timer(cell) == timer]
     return KernelPage(
         state=replace(asked, testbed=testbed, case=case, timer=timer, branch=branch),
         choice=KernelChoice(
-            testbeds=_testbeds(runs), cases=cases, timers=timers, branches=branches
+            testbeds=sorted(testbeds), cases=cases, timers=timers, branches=branches
         ),
-        history=lines.trace(here, chosen, commits),
-        commit_count=len(line),
-        off_line=_off_line(here, {commit.sha for commit in line}),
+        history=lines.trace([run for run in on_it if run.run_id in here], chosen, commits),
+        commit_count=len({run.commit.sha for run in runs_at(runs, line) if run.run_id in here}),
+        apart=lines.set_apart(apart, chosen),
     )
 
 
@@ -129,29 +168,14 @@ def _timer(cell: Cell) -> str:
     return "" if cell.contract is None else cell.contract.label
 
 
-def _read_cells(
-    store: Store, asked: KernelState, runs: Sequence[RunSummary], shas: Collection[str]
-) -> tuple[str, list[Cell]]:
-    """Read the timed cells of a kernel at some commits, and say of which testbed.
-
-    Where none is asked for, it is the one measured last that has the kernel.
-    """
-    testbeds = list(dict.fromkeys(run.environment.testbed for run in runs))
-    if asked.testbed:
-        testbeds = [_pick("testbed", asked.testbed, [*testbeds, ALL])]
-    for testbed in testbeds:
-        run_ids = [
-            run.run_id
-            for run in runs
-            if run.commit.sha in shas and testbed in (ALL, run.environment.testbed)
-        ]
-        cells = store.cells(run_ids=run_ids, kernel=asked.kernel)
-        if timed := [cell for cell in cells if cell.contract is not None]:
-            return testbed, timed
-    raise NotFoundError(f"no run of a kernel “{asked.kernel}” here")
+def _testbeds_with(cells: Iterable[Cell], runs: Iterable[RunSummary]) -> list[str]:
+    """Name the testbeds that have a cell; ``runs`` and what is returned begin with the line's."""
+    with_cell = {cell.run_id for cell in cells}
+    return list(dict.fromkeys(run.environment.testbed for run in runs if run.run_id in with_cell))
 
 
-def _off_line(runs: Sequence[RunSummary], shas: Collection[str]) -> list[RunSummary]:
+def _off_line(runs: Sequence[RunSummary], line: Iterable[Commit]) -> list[RunSummary]:
+    shas = {commit.sha for commit in line}
     return [run for run in runs if run.commit.sha not in shas or not on_line(run.commit)]
 
 

@@ -1,12 +1,13 @@
 """The newest commit of a testbed beside the one measured before it: what the overview shows."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from perfci.compare import Side, compare
-from perfci.dashboard.lines import ERROR, YARDSTICK
-from perfci.history.model import Cell, Comparison, RunSummary, Status
+from perfci.dashboard.lines import ERROR, PEER, YARDSTICK, Line, trace
+from perfci.history.model import Cell, Commit, Comparison, RunSummary, Status
 
 
 class Place(NamedTuple):
@@ -41,9 +42,12 @@ class Row:
 
     @property
     def worst_error(self) -> Cell | None:
-        """The cell whose error is the largest in units of the yardstick's; None without any."""
+        """The cell whose error is the largest in units of the yardstick's; None without any.
+
+        Where no cell has a yardstick to measure by, it is the one with the largest error.
+        """
         cells = [cell for cell in self.cells.values() if cell is not None and cell.metric(ERROR)]
-        return max(cells, key=_error_ratio, default=None)
+        return max(cells, key=_error_rank, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,8 @@ class Snapshot:
     """The runs of one testbed at its newest commit and at the measured commit before it.
 
     ``runs`` and ``previous`` are newest first; ``previous`` is empty where there is no earlier
-    commit. ``tables`` holds each kernel's rows. ``newer`` is a later run that is not on the line.
+    commit. ``tables`` holds each kernel's rows, ``trends`` each timed cell's last commits.
+    ``newer`` is a later run that is not on the line.
     """
 
     testbed: str
@@ -59,12 +64,54 @@ class Snapshot:
     previous: tuple[RunSummary, ...]
     tables: dict[str, tuple[Row, ...]]
     comparisons: dict[Place, Comparison]
+    trends: dict[Place, Line]
     newer: RunSummary | None = None
 
     @property
     def run(self) -> RunSummary:
         """The newest run at the newest commit."""
         return self.runs[0]
+
+    @property
+    def timers(self) -> list[str]:
+        """The contracts' labels in recorded order, the primary one first."""
+        places = (place for rows in self.tables.values() for row in rows for place in row.cells)
+        return list(dict.fromkeys(place.contract for place in places if place.contract))
+
+    def speed_up(self, place: Place) -> float | None:
+        """How many times as fast as the library's plain call a cell is, by their medians.
+
+        None unless both passed in the same run, with the same workload.
+        """
+        own, peer = self._passed(place), self._passed(place._replace(variant=PEER))
+        if place.variant == PEER or own is None or peer is None:
+            return None
+        alike = (own.run_id, own.workload_digest) == (peer.run_id, peer.workload_digest)
+        if own.latency is None or peer.latency is None or not alike or own.latency.median_ns <= 0:
+            return None
+        return peer.latency.median_ns / own.latency.median_ns
+
+    def share(self, place: Place) -> float | None:
+        """A cell's median in units of the slowest of its case, timer and run, up to 1.
+
+        None where it did not pass or nothing else did.
+        """
+        own = self._passed(place)
+        if own is None or own.latency is None:
+            return None
+        medians_ns = [
+            cell.latency.median_ns
+            for row in self.tables[place.kernel]
+            if (cell := self._passed(place._replace(variant=row.variant))) is not None
+            and cell.latency is not None
+            and cell.run_id == own.run_id
+        ]
+        return own.latency.median_ns / max(medians_ns) if len(medians_ns) > 1 else None
+
+    def _passed(self, place: Place) -> Cell | None:
+        rows = (row for row in self.tables[place.kernel] if row.variant == place.variant)
+        cell = next((row.cells.get(place) for row in rows), None)
+        return cell if cell is not None and cell.status is Status.PASSED else None
 
 
 def take(
@@ -73,8 +120,11 @@ def take(
     cells: Iterable[Cell],
     *,
     newer: RunSummary | None = None,
+    line: tuple[Sequence[Commit], Sequence[RunSummary]] = ((), ()),
 ) -> Snapshot:
     """Put the cells of two commits of one testbed side by side.
+
+    ``line`` are the newest commits of the line in order, and their runs, for the trends.
 
     Of several runs at the newest commit, the newest that has a cell is shown and all are compared.
     A cell known at the previous commit and in none of these runs is missing, and kept.
@@ -93,6 +143,7 @@ def take(
             Place(each.key.kernel, each.key.variant, each.key.case, each.key.contract): each
             for each in comparisons
         },
+        trends=_trends(cells, *line),
         newer=newer,
     )
 
@@ -125,10 +176,38 @@ def _tables(places: Sequence[Place], shown: dict[Place, Cell]) -> dict[str, tupl
     }
 
 
-def _error_ratio(cell: Cell) -> float:
+def _trends(
+    cells: Iterable[Cell], commits: Sequence[Commit], runs: Sequence[RunSummary]
+) -> dict[Place, Line]:
+    ids = {run.run_id for run in runs}
+    groups: dict[Place, list[Cell]] = {}
+    for cell in cells:
+        if cell.contract is not None and cell.run_id in ids:
+            groups.setdefault(place_of(cell)._replace(variant=""), []).append(cell)
+    return {
+        place._replace(variant=line.variant): line
+        for place, group in groups.items()
+        for line in trace(runs, group, commits).lines
+    }
+
+
+def error_ratio(cell: Cell) -> float | None:
+    """A cell's largest absolute error in units of the yardstick's; None without either.
+
+    Where the yardstick has none, no error at all is 0 and any other infinite.
+    """
     error, yardstick = cell.metric(ERROR), cell.metric(YARDSTICK)
-    if error is None or error.value != error.value:
-        return float("inf")
-    if yardstick is None or not yardstick.value > 0:
-        return error.value
+    if error is None or yardstick is None:
+        return None
+    if yardstick.value == 0:
+        return 0.0 if error.value == 0 else math.inf
     return error.value / yardstick.value
+
+
+def _error_rank(cell: Cell) -> tuple[float, float]:
+    """Rank cells by how bad their error is: not a number first, then by ratio, then by size."""
+    error, ratio = cell.metric(ERROR), error_ratio(cell)
+    size = math.inf if error is None or math.isnan(error.value) else error.value
+    if ratio is None:
+        return (-1.0, size)
+    return (math.inf if math.isnan(ratio) else ratio, size)

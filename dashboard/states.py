@@ -10,8 +10,24 @@ Scale = Literal["linear", "log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewState:
+    """Which newest figures are shown. Empty means all testbeds, and each one's first timer."""
+
+    testbed: str = ""
+    timer: str = ""
+
+    @property
+    def href(self) -> str:
+        """The address of this state."""
+        return urls.overview_url(self.testbed, self.timer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelState:
-    """What the page shows of a kernel, as its URL says it. An empty testbed means all of them."""
+    """What the page shows of a kernel, as its URL says it. An empty testbed means all of them.
+
+    ``variants`` are those that are drawn; empty until somebody chooses.
+    """
 
     kernel: str
     testbed: str = ""
@@ -20,6 +36,7 @@ class KernelState:
     branch: str = ""
     scale: Scale = "linear"
     commits: str = ""
+    variants: tuple[str, ...] = ()
 
     @property
     def href(self) -> str:
@@ -32,6 +49,7 @@ class KernelState:
             branch=self.branch,
             scale="log" if self.scale == "log" else "",
             commits=self.commits,
+            variant=self.variants,
         )
 
 

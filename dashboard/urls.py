@@ -3,10 +3,11 @@
 Whatever a visitor types arrives here as text or lists of text and leaves as one short text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 LONGEST_TEXT = 300
+_MOST_TEXTS = 100
 
 Url = Mapping[str, object]
 
@@ -16,7 +17,14 @@ def read_text(url: Url, name: str) -> str:
     given = url.get(name)
     if isinstance(given, list):
         given = given[-1] if given else None
-    return given[:LONGEST_TEXT] if isinstance(given, str) else ""
+    return _clean(given) if isinstance(given, str) else ""
+
+
+def read_texts(url: Url, name: str) -> tuple[str, ...]:
+    """Read one parameter that may be given several times, each text cut to a sane length."""
+    given = url.get(name)
+    texts = given if isinstance(given, list) else [given]
+    return tuple(_clean(each) for each in texts[:_MOST_TEXTS] if isinstance(each, str))
 
 
 def read_name(url: Url, name: str) -> str:
@@ -30,12 +38,12 @@ def read_number(url: Url, name: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 10 else None
 
 
-def overview_url(testbed: str = "") -> str:
+def overview_url(testbed: str = "", timer: str = "") -> str:
     """Where the newest figures are, of one testbed or of all."""
-    return _with_state("/", {"testbed": testbed})
+    return _with_state("/", {"testbed": testbed, "timer": timer})
 
 
-def kernel_url(kernel: str, **state: str) -> str:
+def kernel_url(kernel: str, **state: str | Sequence[str]) -> str:
     """Where a kernel's history is; an empty state is left out."""
     return _with_state(f"/kernel/{quote(kernel, safe='')}", state)
 
@@ -69,6 +77,12 @@ def web_url(address: str | None) -> str | None:
     return address if is_page and "@" not in parts.netloc else None
 
 
-def _with_state(path: str, state: Mapping[str, str]) -> str:
-    query = urlencode({name: text for name, text in state.items() if text}, quote_via=quote)
+def _clean(text: str) -> str:
+    """Cut a text to a sane length; half a surrogate pair, which no store takes, becomes ``?``."""
+    return text[:LONGEST_TEXT].encode(errors="replace").decode()
+
+
+def _with_state(path: str, state: Mapping[str, str | Sequence[str]]) -> str:
+    given = {name: text for name, text in state.items() if text}
+    query = urlencode(given, doseq=True, quote_via=quote)
     return f"{path}?{query}" if query else path

@@ -1,6 +1,6 @@
 """A kernel's page: one case along a branch, as figure and as table."""
 
-from collections.abc import Sequence
+import shlex
 from dataclasses import replace
 
 from dash import dcc, html
@@ -9,10 +9,10 @@ from dash.development.base_component import Component
 from perfci import units
 from perfci.dashboard import components, figures, ids, urls
 from perfci.dashboard.components import Child, Choice, heading
-from perfci.dashboard.lines import History, Point
+from perfci.dashboard.lines import History, choose_variants
 from perfci.dashboard.queries import KernelPage
-from perfci.dashboard.states import KernelChoice, KernelState
-from perfci.history.model import RunSummary, Status
+from perfci.dashboard.states import KernelChoice, KernelState, Scale
+from perfci.dashboard.views import aside, legend
 
 MOST_ROWS = 40
 
@@ -20,81 +20,59 @@ MOST_ROWS = 40
 def show(page: KernelPage, *, repository_url: str | None) -> Component:
     """Show a kernel's case along the branch, and the runs that are not on it."""
     state, history = page.state, page.history
+    on_it = [_figure(page), _table(page, repository_url)] if history.lines else [_nothing(page)]
+    uncommitted = [each for each in page.apart if each.run.commit.dirty is not None]
+    elsewhere = [each for each in page.apart if each.run.commit.dirty is None]
     return components.page(
         state.kernel,
         _choices(state, page.choice),
-        _figure(state, history) if history.lines else _nothing(),
-        _table(page, repository_url) if history.lines else None,
+        *on_it,
         _events(history),
-        _off_line(page.off_line, repository_url),
+        aside.show(
+            "Uncommitted trees",
+            "Measured with changes that no commit holds: never joined to the line.",
+            uncommitted,
+            repository_url,
+        ),
+        aside.show(
+            "Commits beside this line",
+            "Commits that the branch’s first parents don’t reach.",
+            elsewhere,
+            repository_url,
+        ),
         trail=[dcc.Link("Newest figures", href=urls.overview_url())],
     )
 
 
 def _choices(state: KernelState, choice: KernelChoice) -> Component:
-    testbeds = [(name, name) for name in choice.testbeds]
-    if len(testbeds) > 1:
-        testbeds.append(("all", "all"))
+    testbeds = [*choice.testbeds, *(["all"] if len(choice.testbeds) > 1 else [])]
+    scales: list[tuple[str, Scale]] = [("linear, from zero", "linear"), ("logarithmic", "log")]
     groups = (
-        components.choices(
-            "Testbed",
-            [
-                Choice(
-                    label=label,
-                    href=replace(state, testbed=name, timer="").href,
-                    chosen=state.testbed == name,
-                )
-                for label, name in testbeds
-            ],
-        ),
-        components.choices(
-            "Case",
-            [
-                Choice(label=case, href=replace(state, case=case).href, chosen=state.case == case)
-                for case in choice.cases
-            ],
-        ),
-        components.choices(
-            "Timer",
-            [
-                Choice(
-                    label=timer, href=replace(state, timer=timer).href, chosen=state.timer == timer
-                )
-                for timer in choice.timers
-            ],
-        ),
-        components.choices(
-            "Branch",
-            [
-                Choice(
-                    label=branch,
-                    href=replace(state, branch=branch).href,
-                    chosen=state.branch == branch,
-                )
-                for branch in choice.branches
-            ],
-        ),
-        components.choices(
-            "Scale",
-            [
-                Choice(
-                    label="linear, from zero",
-                    href=replace(state, scale="linear").href,
-                    chosen=state.scale == "linear",
-                ),
-                Choice(
-                    label="logarithmic",
-                    href=replace(state, scale="log").href,
-                    chosen=state.scale == "log",
-                ),
-            ],
-        ),
+        ("Testbed", [(each, replace(state, testbed=each, timer="")) for each in testbeds]),
+        ("Case", [(each, replace(state, case=each)) for each in choice.cases]),
+        ("Timer", [(each, replace(state, timer=each)) for each in choice.timers]),
+        ("Branch", [(each, replace(state, branch=each)) for each in choice.branches]),
+        ("Scale", [(label, replace(state, scale=each)) for label, each in scales]),
     )
-    return html.Div([group for group in groups if group is not None], className="toolbar")
+    shown = [
+        components.choices(name, [_choice(state, label, target) for label, target in options])
+        for name, options in groups
+    ]
+    return html.Div([group for group in shown if group is not None], className="toolbar")
 
 
-def _figure(state: KernelState, history: History) -> Component:
-    figure = figures.history_figure(history, scale=state.scale)
+def _choice(state: KernelState, label: str, target: KernelState) -> Choice:
+    # Another testbed may know other timers, so its link leaves the timer open.
+    chosen = replace(target, timer=target.timer or state.timer) == state
+    return Choice(label=label, href=target.href, chosen=chosen)
+
+
+def _figure(page: KernelPage) -> Component:
+    state, history = page.state, page.history
+    known = {line.variant for line in history.lines}
+    drawn = tuple(each for each in state.variants if each in known)
+    drawn = drawn or choose_variants(history.lines)
+    figure = figures.history_figure(history, scale=state.scale, variants=drawn)
     graph = dcc.Graph(
         id=ids.HISTORY_FIGURE,
         figure=figure,
@@ -103,15 +81,27 @@ def _figure(state: KernelState, history: History) -> Component:
         responsive=True,
     )
     caption = (
-        f"{state.case}, {state.timer}: median and quartiles at each commit; below, what failed (✕) "
-        "or is missing (–), and the largest absolute error against float64. A point leads to its "
-        "run. The table holds the same figures."
+        f"{state.case}, {state.timer}: median at each commit, quartiles shaded; below, what failed "
+        "(✕) or is missing (–), and the largest absolute error against float64, the yardstick’s "
+        "dotted. A point leads to its run. The table holds the same figures."
     )
-    return html.Figure([graph, html.Figcaption(caption)])
+    return html.Figure([legend.show(page, drawn), graph, html.Figcaption(caption)])
 
 
-def _nothing() -> Component:
-    return html.P("No run on this branch has this case with this timer.", className="nothing")
+def _nothing(page: KernelPage) -> Component:
+    state = page.state
+    branch = f"{state.branch}’s" if state.branch else "the branch’s"
+    return html.Div(
+        [
+            html.P(f"Nothing is on {branch} line yet.", className="sentence"),
+            html.P(
+                f"No commit of it was measured clean with {state.case}, {state.timer}. Commit, "
+                "then measure with"
+            ),
+            components.command(f"perfci run --kernel {shlex.quote(state.kernel)}"),
+        ],
+        className="headline plain",
+    )
 
 
 def _table(page: KernelPage, repository_url: str | None) -> Component:
@@ -172,34 +162,23 @@ def _table_row(history: History, index: int, repository_url: str | None) -> Comp
                 kind="first commit-cell",
             ),
             html.Td(units.format_date(commit.committed_at), className="date"),
-            *(_table_cell(point) for point in points),
+            *(aside.show_point(point) for point in points),
         ]
     )
 
 
-def _table_cell(point: Point | None) -> Component:
-    if point is None:
-        return html.Td("", className="number")
-    if point.status is Status.PASSED and point.cell is not None:
-        latency = point.cell.latency
-        text: Child = units.format_latency(None if latency is None else latency.median_ns)
-    else:
-        text = components.status_mark(point.status)
-    message = point.cell.message if point.cell is not None else ""
-    return html.Td(
-        dcc.Link(text, href=urls.run_url(point.run.run_id)),
-        className="number",
-        title=message or None,
-    )
-
-
 def _events(history: History) -> Component | None:
-    if not history.events:
+    changes = sorted([*history.breaks, *history.events], key=lambda event: event.index)
+    if not changes:
         return None
     return html.Section(
         [
-            html.H2("Changes of the environment"),
-            html.P("Dotted lines in the figure; a step there may be the machine’s."),
+            html.H2("What else changed"),
+            html.P(
+                "Dotted uprights in the figure are changes of the environment: a step there may be "
+                "the machine’s. At solid ones the case or its reference changed: nothing is joined "
+                "or compared across them."
+            ),
             html.Ul(
                 [
                     html.Li(
@@ -208,33 +187,8 @@ def _events(history: History) -> Component | None:
                             f" {event.testbed}: {event.what}",
                         ]
                     )
-                    for event in history.events
+                    for event in changes
                 ]
             ),
-        ]
-    )
-
-
-def _off_line(runs: Sequence[RunSummary], repository_url: str | None) -> Component | None:
-    if not runs:
-        return None
-    return html.Section(
-        [
-            html.H2("Runs that are not on this line"),
-            html.P("Uncommitted changes, and commits that the branch’s first parents don’t reach."),
-            html.Ul(
-                [
-                    html.Li(
-                        [
-                            components.commit_line(
-                                run.commit, repository_url=repository_url, run_id=run.run_id
-                            ),
-                            f" {run.environment.testbed}, {units.format_date(run.started_at)}",
-                        ]
-                    )
-                    for run in runs[:MOST_ROWS]
-                ]
-            ),
-            html.P(dcc.Link("All runs", href=urls.runs_url())) if len(runs) > MOST_ROWS else "",
         ]
     )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -10,40 +11,75 @@ from perfci import units
 from perfci.dashboard import components, urls
 from perfci.dashboard.components import Child, Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
-from perfci.dashboard.snapshot import Place, Row, Snapshot
-from perfci.history.model import Cell, Comparison, RunSummary, Status, Verdict
-from perfci.verdict import WORST_FIRST
+from perfci.dashboard.snapshot import Place, Row, Snapshot, error_ratio
+from perfci.dashboard.states import OverviewState
+from perfci.dashboard.views import headline, reading
+from perfci.history.model import RunSummary, Status, Verdict
 
 
 def show(
     snapshots: Sequence[Snapshot],
     testbeds: Sequence[str],
+    state: OverviewState,
     *,
-    testbed: str,
     repository_url: str | None,
 ) -> Component:
-    """Show the snapshots of the chosen testbed, or of all where ``testbed`` is empty."""
-    options = [Choice(label="all", href=urls.overview_url(), chosen=not testbed)]
-    options += [
-        Choice(label=name, href=urls.overview_url(name), chosen=name == testbed)
-        for name in testbeds
+    """Show the snapshots that ``state`` asks for, each by one of its timers."""
+    options = [
+        Choice(
+            label=name or "all",
+            href=replace(state, testbed=name).href,
+            chosen=name == state.testbed,
+        )
+        for name in ("", *testbeds)
     ]
     return components.page(
         "Newest figures",
         components.choices("Testbed", options) if len(testbeds) > 1 else None,
-        *(_section(snapshot, repository_url) for snapshot in snapshots),
+        *(_section(snapshot, state, repository_url) for snapshot in snapshots),
         _key(),
     )
 
 
-def _section(snapshot: Snapshot, repository_url: str | None) -> Component:
+def _section(snapshot: Snapshot, state: OverviewState, repository_url: str | None) -> Component:
+    timers = snapshot.timers
+    timer = state.timer if state.timer in timers else next(iter(timers), "")
     return html.Section(
         [
-            html.H2(snapshot.testbed),
+            html.H2(
+                [
+                    snapshot.testbed,
+                    html.Span(snapshot.run.environment.device.model, className="device"),
+                ]
+            ),
+            headline.show(snapshot),
             _strip(snapshot, repository_url),
-            *(_kernel(snapshot, kernel, rows) for kernel, rows in snapshot.tables.items()),
+            _timers(snapshot, state, timer) or "",
+            *(_kernel(snapshot, kernel, rows, timer) for kernel, rows in snapshot.tables.items()),
         ],
         className="testbed",
+    )
+
+
+def _timers(snapshot: Snapshot, state: OverviewState, timer: str) -> Component | None:
+    """Choose a timer; each says how many regressions it sees."""
+    regressions = Counter(
+        place.contract
+        for place, each in snapshot.comparisons.items()
+        if each.verdict is Verdict.REGRESSION
+    )
+    return components.choices(
+        "Timer",
+        [
+            Choice(
+                label=f"{name} ▲ {units.format_count(regressions[name])}"
+                if regressions[name]
+                else name,
+                href=replace(state, timer=name).href,
+                chosen=name == timer,
+            )
+            for name in snapshot.timers
+        ],
     )
 
 
@@ -59,19 +95,15 @@ def _strip(snapshot: Snapshot, repository_url: str | None) -> Component:
             ),
             ("Compared with", _baseline(snapshot)),
             ("Measured", _when(snapshot)),
-            ("Device", run.environment.device.model),
             ("Cells", _cell_counts(snapshot)),
-            ("Verdicts", _verdict_counts(snapshot)),
             ("Newer run", _newer(snapshot.newer)),
         )
     )
 
 
-def _baseline(snapshot: Snapshot) -> Child:
+def _baseline(snapshot: Snapshot) -> Child | None:
     if not snapshot.previous:
-        if snapshot.run.commit.dirty is not None:
-            return "nothing: uncommitted changes are not on the branch’s line"
-        return "no earlier commit"
+        return None
     run = snapshot.previous[0]
     link = dcc.Link(html.Code(units.shorten_sha(run.commit.sha)), href=urls.run_url(run.run_id))
     skipped = _skipped_commits(snapshot.run, run)
@@ -110,61 +142,44 @@ def _cell_counts(snapshot: Snapshot) -> str:
     return components.counts((status.value.replace("_", " "), tally[status]) for status in Status)
 
 
-def _verdict_counts(snapshot: Snapshot) -> Child | None:
-    tally = Counter(each.verdict for each in snapshot.comparisons.values())
-    marks: list[Child] = []
-    for verdict in WORST_FIRST:
-        if tally[verdict]:
-            marks += [
-                components.verdict_mark(verdict, count=units.format_count(tally[verdict])),
-                " ",
-            ]
-    return html.Span(marks, className="verdicts") if marks else None
-
-
-def _kernel(snapshot: Snapshot, kernel: str, rows: Sequence[Row]) -> Component:
-    columns = list(
-        dict.fromkeys(
-            (place.case, place.contract) for row in rows for place in row.cells if place.contract
-        )
+def _kernel(snapshot: Snapshot, kernel: str, rows: Sequence[Row], timer: str) -> Component:
+    cases = list(
+        dict.fromkeys(place.case for row in rows for place in row.cells if place.contract == timer)
     )
     head = html.Tr(
         [
             heading("Variant", kind="first"),
-            *(_column_heading(snapshot.testbed, kernel, column) for column in columns),
-            heading("Error / yardstick", kind="number"),
-            heading("Checks", kind="number"),
+            *(_case_heading(snapshot.testbed, kernel, case, timer) for case in cases),
+            heading("Worst error", kind="number"),
+            heading("Passed", kind="number"),
         ]
     )
-    body = [_row(snapshot, kernel, row, columns) for row in rows]
+    body = [_row(snapshot, kernel, row, cases, timer) for row in rows]
+    timed = timer if cases else ""
+    link = dcc.Link(kernel, href=urls.kernel_url(kernel, testbed=snapshot.testbed, timer=timed))
     return html.Section(
         [
-            html.H3(
-                dcc.Link(kernel, href=urls.kernel_url(kernel, testbed=snapshot.testbed)),
+            html.H3([link, html.Span(timed, className="contract-name")]),
+            components.table(
+                [head], body, label=f"{kernel} on {snapshot.testbed}", kind="matrix readings"
             ),
-            components.table([head], body, label=f"{kernel} on {snapshot.testbed}", kind="matrix"),
         ]
     )
 
 
-def _column_heading(testbed: str, kernel: str, column: tuple[str, str]) -> Component:
-    case, contract = column
-    address = urls.kernel_url(kernel, testbed=testbed, case=case, timer=contract)
-    return heading(
-        [dcc.Link(case, href=address), html.Span(contract, className="contract")], kind="number"
-    )
+def _case_heading(testbed: str, kernel: str, case: str, timer: str) -> Component:
+    address = urls.kernel_url(kernel, testbed=testbed, case=case, timer=timer)
+    return heading(dcc.Link(case, href=address))
 
 
-def _row(
-    snapshot: Snapshot, kernel: str, row: Row, columns: Sequence[tuple[str, str]]
-) -> Component:
+def _row(snapshot: Snapshot, kernel: str, row: Row, cases: Sequence[str], timer: str) -> Component:
     figures = []
-    for case, contract in columns:
-        place = Place(kernel, row.variant, case, contract)
+    for case in cases:
+        place = Place(kernel, row.variant, case, timer)
         if place in row.cells:
-            figures.append(_figure(row.cells[place], snapshot.comparisons.get(place)))
+            figures.append(reading.show(snapshot, place, row.cells[place]))
         else:
-            figures.append(html.Td("", className="number"))
+            figures.append(html.Td("not timed", className="reading beside"))
     return html.Tr(
         [
             heading(row.variant, scope="row", kind="first"),
@@ -175,68 +190,23 @@ def _row(
     )
 
 
-def _figure(cell: Cell | None, comparison: Comparison | None) -> Component:
-    if cell is None:
-        reason = comparison.reason if comparison else ""
-        return html.Td(
-            components.status_mark(Status.MISSING),
-            className="number",
-            title=f"known at the commit before, not in this run. {reason}".strip(),
-        )
-    parts: list[Child] = []
-    if cell.latency is None:
-        parts.append(components.status_mark(cell.status))
-    else:
-        parts.append(html.Span(units.format_latency(cell.latency.median_ns), className="latency"))
-    if comparison is not None and cell.latency is not None:
-        parts.append(_change(comparison))
-    return html.Td(parts, className="number", title=_explain(cell, comparison))
-
-
-def _change(comparison: Comparison) -> Component:
-    if comparison.verdict is Verdict.NEW:
-        return html.Span("no earlier figure", className="verdict neutral")
-    change = "" if comparison.ratio is None else units.format_change(comparison.ratio)
-    return components.verdict_mark(comparison.verdict, change)
-
-
-def _explain(cell: Cell, comparison: Comparison | None) -> str:
-    lines = []
-    if cell.latency is not None:
-        lower = units.format_latency(cell.latency.lower_quartile_ns)
-        upper = units.format_latency(cell.latency.upper_quartile_ns)
-        lines.append(f"quartiles {lower} to {upper}")
-        lines.append(
-            f"{units.format_count(cell.latency.sample_count)} samples in "
-            f"{units.format_count(len(cell.latency.pass_means_ns))} passes"
-        )
-    if cell.message:
-        lines.append(cell.message)
-    if comparison is not None and comparison.interval is not None:
-        lines.append(f"change {units.format_interval(comparison.interval)}")
-    if comparison is not None and comparison.smallest_visible_change is not None:
-        visible = units.format_change(1.0 + comparison.smallest_visible_change)
-        lines.append(f"smallest visible change {visible}")
-    if comparison is not None and comparison.reason:
-        lines.append(comparison.reason)
-    return "\n".join(lines)
-
-
 def _error(row: Row) -> Component:
+    """Show the largest error in units of the yardstick's, and the case that it belongs to."""
     cell = row.worst_error
     if cell is None:
         return html.Td(units.format_error(None), className="number")
     error, yardstick = cell.metric(ERROR), cell.metric(YARDSTICK)
+    error_text = units.format_error(None if error is None else error.value)
+    if yardstick is None:
+        shown, beside = error_text, "no yardstick"
+    else:
+        shown = f"{units.format_multiple(error_ratio(cell))} yardstick"
+        beside = f"{error_text} / {units.format_error(yardstick.value)}"
     return html.Td(
-        [
-            html.Span(units.format_error(None if error is None else error.value)),
-            html.Span(
-                f" / {units.format_error(None if yardstick is None else yardstick.value)}",
-                className="beside",
-            ),
-        ],
+        [shown, html.Span(cell.case, className="contract")],
         className="number",
-        title=f"largest absolute error against float64, beside the yardstick’s, in {cell.case}",
+        title=f"{cell.case} is the worst case: largest absolute error against float64 beside "
+        f"the yardstick’s, {beside}",
     )
 
 
@@ -250,7 +220,9 @@ def _checks(row: Row) -> Child:
 
 def _key() -> Component:
     return html.P(
-        "Median latency, and its change against the commit measured before. Red: a regression. "
-        "Green: measured, and no slower. Everything else says nothing about speed.",
+        "Median latency; the bar is relative to the slowest of the case in the same run, the line "
+        "shows the last commits. Changes are against the commit measured before: ▲ and red is a "
+        "regression, ▼ or = and green was measured and is no slower, ? is inconclusive and says "
+        "nothing about speed. The yardstick is the library’s own result in the kernel’s precision.",
         className="key",
     )

@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from perfci import units
-from perfci.dashboard import components, figures, ids, urls
+from perfci.dashboard import components, ids, samples, urls
 from perfci.dashboard.components import Child, Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.states import RunState
@@ -207,11 +207,11 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
     number = units.format_count(entry.number)
     median: Child = units.format_latency(None if latency is None else latency.median_ns)
     quartiles = units.ABSENT
-    samples = units.ABSENT
+    sample_count = units.ABSENT
     if latency is not None:
         lower = units.format_latency(latency.lower_quartile_ns)
         quartiles = f"{lower} to {units.format_latency(latency.upper_quartile_ns)}"
-        samples = units.format_count(latency.sample_count)
+        sample_count = units.format_count(latency.sample_count)
     href = replace(state, row=entry.number).href
     return html.Tr(
         [
@@ -227,7 +227,7 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
             html.Td(median, className="number"),
             html.Td(quartiles, className="number"),
             html.Td(units.format_count(len(entry.measurement.passes)), className="number"),
-            html.Td(samples, className="number"),
+            html.Td(sample_count, className="number"),
             html.Td(_errors(cell), className="number"),
             html.Td(cell.message, className="message"),
         ],
@@ -273,7 +273,7 @@ def _samples(entry: Entry) -> list[Component]:
     if latency is None:
         return []
     passes = entry.measurement.passes
-    figure = figures.samples_figure(passes, latency.pass_means_ns)
+    figure = samples.samples_figure(passes, latency.pass_means_ns)
     head = html.Tr(
         [
             heading("pass", kind="number"),

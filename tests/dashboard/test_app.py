@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event
 
 from perfci.dashboard.app import create_app, serve
 from perfci.dashboard.queries import MOST_COMMITS
-from perfci.history.model import Status
+from perfci.history.model import Device, Measurement, Status
 
 EVIL = "<img src=x onerror=alert(1)>&\"'`$(reboot)`"
 
@@ -138,9 +138,126 @@ def test_a_dirty_tree_is_listed_beside_the_line(ask, make) -> None:
     assert "1.00 µs" not in page("/").text
     assert f"/run/{dirty.run_id}" in page("/").hrefs
     kernel = page("/kernel/scale")
-    assert "1.00 µs" not in kernel.text
+    line, _, apart = kernel.text.partition("Uncommitted trees")
+    assert "1.00 µs" not in line
+    assert "1.00 µs" in apart
+    assert "uncommitted changes" in apart
     assert f"/run/{dirty.run_id}" in kernel.hrefs
-    assert "uncommitted changes" in kernel.text
+    (graph,) = kernel.nodes("Graph")
+    assert all(dirty.run_id not in str(each) for each in graph["figure"]["data"])
+
+
+def test_a_kernel_with_uncommitted_trees_alone_shows_their_figures_apart(ask, make) -> None:
+    failed = make.cell("bad", status=Status.TIMEOUT, message="no answer", error=None)
+    runs = [
+        make.run(0, [make.cell(), failed], dirty="1" * 8),
+        make.run(1, [make.cell(latency_ns=2_000.0)], dirty="2" * 8),
+    ]
+    page = ask(runs)("/kernel/scale")
+    assert "Nothing is on main’s line yet." in page.text
+    assert "perfci run --kernel scale" in page.text
+    assert "10.0 µs" in page.text
+    assert "2.00 µs" in page.text
+    assert "timeout" in page.text
+    assert {f"/run/{run.run_id}" for run in runs} <= set(page.hrefs)
+    assert list(page.nodes("Graph")) == []
+
+
+def test_commits_of_other_branches_are_shown_beside_the_line_not_on_it(ask, make) -> None:
+    topic = make.run(2, [make.cell(latency_ns=1_000.0)], branch="topic")
+    page = ask([make.run(0), make.run(1), topic])("/kernel/scale")
+    line, _, beside = page.text.partition("Commits beside this line")
+    assert "1.00 µs" not in line
+    assert "1.00 µs" in beside
+
+
+def test_only_testbeds_that_have_the_kernel_are_offered(ask, make) -> None:
+    runs = [make.run(0, testbed="a"), make.run(0, testbed="b")]
+    runs.append(make.run(0, [make.cell(kernel="other")], testbed="c"))
+    page = ask(runs)
+    hrefs = page("/kernel/scale").hrefs
+    offered = {name for name in "abc" if any(f"testbed={name}&" in each for each in hrefs)}
+    assert offered == {"a", "b"}
+    assert page("/kernel/scale", "?testbed=c").text.startswith("Not found")
+
+
+def test_a_figure_shows_the_variants_that_its_address_names(ask, make) -> None:
+    page = ask([make.run(0, [make.cell(name) for name in "abc"])])
+    drawn = page("/kernel/scale", "?variant=a&variant=c&variant=nope")
+    (graph,) = drawn.nodes("Graph")
+    names = {each["name"] for each in graph["figure"]["data"]}
+    assert {"a", "c"} <= names
+    assert "b" not in names
+    assert "2 of 3 drawn" in drawn.text
+    added = next(each for each in drawn.hrefs if "variant=b" in each)
+    (graph,) = page("/kernel/scale", f"?{added.partition('?')[2]}").nodes("Graph")
+    assert {"a", "b", "c"} <= {each["name"] for each in graph["figure"]["data"]}
+
+
+def test_of_many_variants_few_are_drawn_and_all_are_listed(ask, make) -> None:
+    cells = [make.cell(f"v{index}", latency_ns=1e3 * (index + 1)) for index in range(12)]
+    page = ask([make.run(0, cells)])("/kernel/scale")
+    (graph,) = page.nodes("Graph")
+    names = {each["name"] for each in graph["figure"]["data"]}
+    assert "v0" in names
+    assert "v11" not in names
+    assert "7 of 12 drawn" in page.text
+    assert "12.0 µs" in page.text
+
+
+def test_a_change_of_the_workload_and_of_the_environment_are_listed(ask, make) -> None:
+    changed = replace(make.cell(), workload_digest="new")
+    driver = replace(make.run(1), environment=make.environment(driver="580"))
+    page = ask([make.run(0), driver, make.run(2, [changed])])("/kernel/scale")
+    assert "bench: driver none → 580" in page.text
+    assert "bench: case or reference changed" in page.text
+
+
+def test_the_overview_shows_one_timer_and_says_where_the_others_see_regressions(ask, make) -> None:
+    def cells(host_ns: float) -> list[Measurement]:
+        return [make.cell(timer="cold"), make.cell(timer="host", latency_ns=host_ns)]
+
+    page = ask([make.run(0, cells(40_000.0)), make.run(1, cells(80_000.0))])
+    first = page("/")
+    assert "10.0 µs" in first.text
+    assert "80.0 µs" not in first.text
+    assert "host/1 ▲ 1" in first.text
+    assert "+100 %" in first.text
+    other = page("/", "?timer=host%2F1")
+    assert "80.0 µs" in other.text
+    assert "10.0 µs" not in other.text
+    assert page("/", "?timer=nope").text.startswith("Not found")
+
+
+def test_testbeds_with_a_gpu_come_first_and_keep_their_own_timer(ask, make) -> None:
+    cpu = make.run(0, [make.cell(timer="cpu")], testbed="a")
+    gpu = make.run(0, [make.cell(timer="cold"), make.cell(timer="hot")], testbed="z")
+    environment = replace(gpu.environment, device=Device(kind="cuda", model="Some GPU"))
+    page = ask([cpu, replace(gpu, environment=environment)])("/", "?timer=hot%2F1")
+    assert page.text.index("Some GPU") < page.text.index("Some CPU")
+    assert "/kernel/scale?testbed=a&timer=cpu%2F1" in page.hrefs
+    assert "/kernel/scale?testbed=z&timer=hot%2F1" in page.hrefs
+
+
+def test_speed_ups_bars_and_trends_are_shown_for_passed_cells(ask, make) -> None:
+    wrong = make.cell("wrong", status=Status.WRONG_VALUES, message="off", error=None)
+    cells = [make.cell("fast", latency_ns=2_500.0), make.cell("torch_eager"), wrong]
+    page = ask([make.run(index, cells) for index in range(3)])("/")
+    assert page.text.count("4.0× eager") == page.text.count("× eager") == 1
+    assert [node["style"]["width"] for node in page.classes("bar-fill")] == ["25.0%", "100.0%"]
+    images = list(page.nodes("Img"))
+    assert [node["alt"] for node in images] == [
+        "last 3 commits: 2.50 µs to 2.50 µs",
+        "last 3 commits: 10.0 µs to 10.0 µs",
+    ]
+    assert all(node["src"].startswith("data:image/svg+xml,") for node in images)
+
+
+def test_the_worst_error_says_which_case_it_is(ask, make) -> None:
+    cells = [make.cell(error=9e-5), make.cell(case="odd", timer=None, error=9e-2)]
+    page = ask([make.run(0, cells)])("/")
+    assert "1,000× yardstick" in page.text
+    assert "odd" in page.text
 
 
 def test_a_kernels_page_has_the_figures_as_a_table_with_links(ask, make) -> None:

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from perfci.dashboard.branches import choose_branch, order_branch, pair_newest
+from perfci.dashboard.branches import choose_branch, order_branch, pair_newest, runs_at, take_newest
 from perfci.history.model import Run, RunSummary
 from perfci.history.summary import run_summary
 
@@ -51,3 +51,25 @@ def test_the_main_branch_is_shown_unasked_else_the_last_measured(make) -> None:
 def test_a_commit_without_a_branch_belongs_to_every_one(make) -> None:
     runs = summaries(make.run(0, branch=None), make.run(1), make.run(2, branch="topic"))
     assert [commit.position for commit in order_branch(runs, "main")] == [0, 1]
+
+
+def test_the_newest_end_of_a_line_is_bounded_by_commits_and_cells(make) -> None:
+    runs = summaries(
+        *(make.run(index, [make.cell(f"v{n}") for n in range(10)]) for index in range(9))
+    )
+    line = order_branch(runs, "main")
+
+    def take(most: int, most_cells: int) -> list[int | None]:
+        taken = take_newest(line, runs, most=most, most_cells=most_cells)
+        return [commit.position for commit in taken]
+
+    assert take(100, 1_000) == list(range(9))
+    assert take(3, 1_000) == [6, 7, 8]
+    assert take(100, 40) == [5, 6, 7, 8]
+    assert take(100, 1) == [7, 8]
+    assert list(take_newest([], runs, most=3, most_cells=10)) == []
+
+
+def test_runs_at_commits_are_those_of_clean_trees(make) -> None:
+    runs = summaries(make.run(0), make.run(1), make.run(1, dirty="d" * 8, attempt=9))
+    assert [run.run_id for run in runs_at(runs, [make.commit(1)])] == [make.run(1).run_id]

@@ -114,6 +114,36 @@ def test_nothing_goes_wrong_and_nothing_is_asked_elsewhere(open_dashboard, many)
     visitor = open_dashboard(many)
     for path in every_path(many):
         visitor.visit(path)
+    (missing,) = visitor.complaints
+    assert "404" in missing
+
+
+def test_a_variant_is_left_out_and_drawn_again(open_dashboard, many) -> None:
+    visitor = open_dashboard(many)
+    page = visitor.visit("/kernel/scale?testbed=bench")
+    page.get_by_role("link", name="third").click()
+    expect(page.locator(".left-out")).to_have_text(re.compile("third"))
+    expect(page.get_by_text("3 of 4 drawn")).to_be_visible()
+    page.get_by_role("link", name="third").click()
+    expect(page.locator(".left-out")).to_have_count(0)
+    assert visitor.complaints == []
+
+
+def test_trends_are_drawn_within_the_policy(open_dashboard, many) -> None:
+    visitor = open_dashboard(many)
+    page = visitor.visit("/?testbed=bench")
+    image = page.locator("img.trend").first
+    expect(image).to_be_visible()
+    assert image.evaluate("each => each.complete && each.naturalWidth > 0")
+    assert visitor.complaints == []
+
+
+def test_uncommitted_trees_alone_are_a_page_too(open_dashboard, make) -> None:
+    visitor = open_dashboard([make.run(0, dirty="d" * 8)])
+    page = visitor.visit("/")
+    page.get_by_role("link", name="scale", exact=True).click()
+    expect(page.get_by_text("Nothing is on main’s line yet.")).to_be_visible()
+    expect(page.get_by_text("10.0 µs")).to_be_visible()
     assert visitor.complaints == []
 
 
@@ -155,7 +185,7 @@ def test_the_way_from_the_overview_to_a_kernel_and_back(open_dashboard, many) ->
     page = visitor.visit("/?testbed=bench")
     page.get_by_role("link", name="scale", exact=True).click()
     expect(page.locator("h1")).to_have_text("scale")
-    expect(page).to_have_url(re.compile(r"/kernel/scale\?testbed=bench$"))
+    expect(page).to_have_url(re.compile(r"/kernel/scale\?testbed=bench&timer=cpu%2F1$"))
     page.get_by_role("link", name="small", exact=True).click()
     expect(page).to_have_url(re.compile(r"case=small"))
     expect(page.locator(".choice.chosen", has_text="small")).to_be_visible()

@@ -43,3 +43,10 @@ def test_counts_leave_out_zeros() -> None:
     assert components.counts([("passed", 1200), ("missing", 0), ("timeout", 1)]) == (
         "1,200 passed · 1 timeout"
     )
+
+
+def test_verdicts_are_counted_in_words() -> None:
+    assert "2 " in str(components.verdict_count(Verdict.REGRESSION, 2))
+    assert "regressions" in str(components.verdict_count(Verdict.REGRESSION, 2))
+    assert "regressions" not in str(components.verdict_count(Verdict.REGRESSION, 1))
+    assert "inconclusives" not in str(components.verdict_count(Verdict.INCONCLUSIVE, 2))

@@ -7,9 +7,9 @@ import pytest
 
 from perfci.dashboard import figures
 from perfci.dashboard.branches import order_branch
-from perfci.dashboard.lines import History, trace
+from perfci.dashboard.lines import MOST_DRAWN, History, choose_variants, trace
 from perfci.history.model import Run, Status
-from perfci.history.summary import cell, run_summary, summarise
+from perfci.history.summary import cell, run_summary
 
 
 def history_of(runs: Sequence[Run]) -> History:
@@ -20,7 +20,17 @@ def history_of(runs: Sequence[Run]) -> History:
 
 
 def traces(figure: dict[str, Any], axis: str) -> list[dict[str, Any]]:
-    return [each for each in figure["data"] if each.get("yaxis", "y") == axis]
+    drawn = [each for each in figure["data"] if each.get("yaxis", "y") == axis]
+    return [each for each in drawn if "fill" not in each]
+
+
+def bands(figure: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in figure["data"] if "fill" in each]
+
+
+def with_workload(run: Run, digest: str) -> Run:
+    cells = tuple(replace(each, workload_digest=digest) for each in run.measurements)
+    return replace(run, measurements=cells)
 
 
 @pytest.fixture
@@ -37,10 +47,8 @@ def history(make) -> History:
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
-def test_plotly_accepts_the_figures(history: History, scale: figures.Scale, make) -> None:
+def test_plotly_accepts_the_figure(history: History, scale: figures.Scale) -> None:
     go.Figure(figures.history_figure(history, scale=scale))
-    passes = make.cell().passes
-    go.Figure(figures.samples_figure(passes, summarise(passes).pass_means_ns))
 
 
 def test_latencies_are_in_microseconds_and_what_failed_or_is_missing_is_a_gap(
@@ -48,7 +56,8 @@ def test_latencies_are_in_microseconds_and_what_failed_or_is_missing_is_a_gap(
 ) -> None:
     plain, other = traces(figures.history_figure(history), "y")
     assert plain["y"] == [pytest.approx(10.0), None, None, pytest.approx(12.0)]
-    assert other["y"] == [None, None, pytest.approx(10.0), pytest.approx(10.0)]
+    assert other["y"] == [pytest.approx(10.0), pytest.approx(10.0)]
+    assert other["x"] == [commit.sha for commit in history.commits[2:]]
     assert plain["connectgaps"] is False
     assert plain["error_y"]["array"][1] is None
 
@@ -59,7 +68,7 @@ def test_failures_are_marked_in_the_strip_and_missing_ones_otherwise(history: Hi
     assert plain["marker"]["symbol"][1:3] == ["x", "line-ew-open"]
     assert "wrong values" in plain["hovertext"][1]
     assert "missing" in plain["hovertext"][2]
-    assert other["y"] == [None] * 4
+    assert other["y"] == [None] * 2
 
 
 def test_the_latency_axis_starts_at_zero_unless_asked_otherwise(history: History) -> None:
@@ -90,7 +99,7 @@ def test_text_of_the_store_is_never_html(make) -> None:
         make.run(1, [make.cell(evil)], testbed=evil, subject=evil),
     ]
     figure = figures.history_figure(history_of(runs))
-    texts = [text for each in figure["data"] for text in (each["hovertext"], each.get("name", ""))]
+    texts = [text for each in figure["data"] for text in (each.get("hovertext", ""), each["name"])]
     shown = str(texts).replace("<br>", "")
     assert "&lt;a href=" in shown
     assert "<" not in shown
@@ -122,23 +131,49 @@ def test_variants_differ_by_more_than_colour_and_testbeds_by_dash(make) -> None:
 def test_a_change_of_the_environment_is_a_line(make) -> None:
     changed = replace(make.run(1), environment=make.environment(driver="580"))
     figure = figures.history_figure(history_of([make.run(0), changed]))
-    assert [shape["x0"] for shape in figure["layout"]["shapes"]] == [make.commit(1).sha]
+    (shape,) = figure["layout"]["shapes"]
+    (sign,) = figure["layout"]["annotations"]
+    assert shape["x0"] == shape["x1"] == sign["x"] == 0.5
+    assert sign["hovertext"] == "bench: driver none → 580"
 
 
-def test_samples_are_drawn_in_reading_order_with_each_passs_mean(make) -> None:
-    passes = make.cell(passes=2).passes
-    means = summarise(passes).pass_means_ns
-    first, first_mean, second, second_mean = figures.samples_figure(passes, means)["data"]
-    assert first["x"] == [1, 2, 3, 4, 5]
-    assert second["x"] == [6, 7, 8, 9, 10]
-    assert first["y"] == [each / 1e3 for each in passes[0].samples_ns]
-    assert first_mean["y"] == [means[0] / 1e3] * 2
-    assert second_mean["x"] == [6, 10]
+def test_a_change_of_the_workload_breaks_the_line_and_is_marked(make) -> None:
+    runs = [with_workload(make.run(index), "old" if index < 2 else "new") for index in range(4)]
+    history = history_of(runs)
+    figure = figures.history_figure(history)
+    (latency,) = traces(figure, "y")
+    assert [each is None for each in latency["y"]] == [False, False, True, False, False]
+    error, yardstick = traces(figure, "y3")
+    assert error["y"][2] is yardstick["y"][2] is None
+    assert len(latency["customdata"]) == len(latency["hovertext"]) == len(latency["x"]) == 5
+    (sign,) = figure["layout"]["annotations"]
+    assert (sign["x"], sign["hovertext"]) == (1.5, "bench: case or reference changed")
+    (band,) = bands(figure)
+    assert band["y"].count(None) == 2
 
 
-def test_many_samples_are_thinned_and_the_figure_says_so(make) -> None:
-    (one,) = make.cell(passes=1).passes
-    big = replace(one, samples_ns=tuple(float(index + 1) for index in range(20_000)))
-    figure = figures.samples_figure([big], [1.0])
-    assert len(figure["data"][0]["x"]) <= figures.MOST_DRAWN_SAMPLES
-    assert "every 4th" in figure["layout"]["xaxis"]["title"]["text"]
+def test_the_band_goes_along_the_upper_quartiles_and_back_along_the_lower(make) -> None:
+    (band,) = bands(figures.history_figure(history_of([make.run(0), make.run(1)])))
+    first, second = make.commit(0).sha, make.commit(1).sha
+    assert band["x"] == [first, second, second, first, None]
+    upper, _, lower, _, end = band["y"]
+    assert upper > 10.0 > lower
+    assert end is None
+
+
+def test_a_testbed_that_skips_commits_has_one_unbroken_line(make) -> None:
+    runs = [make.run(index, testbed="a") for index in range(4)]
+    runs += [make.run(index, testbed="b") for index in (0, 3)]
+    figure = figures.history_figure(history_of(runs))
+    sparse = traces(figure, "y")[1]
+    assert sparse["x"] == [make.commit(0).sha, make.commit(3).sha]
+    assert None not in sparse["y"]
+
+
+def test_what_is_left_out_changes_no_colour_of_the_others(make) -> None:
+    history = history_of([make.run(0, [make.cell(f"v{index}") for index in range(12)])])
+    everything = traces(figures.history_figure(history), "y")
+    (alone,) = traces(figures.history_figure(history, variants=["v9"]), "y")
+    assert alone["marker"] == everything[9]["marker"]
+    unasked = traces(figures.history_figure(history, variants=choose_variants(history.lines)), "y")
+    assert len({each["marker"]["color"] for each in unasked}) == len(unasked) == MOST_DRAWN

@@ -12,6 +12,18 @@ def test_a_parameter_is_its_last_text_and_never_long() -> None:
     assert len(urls.read_text(url, "long")) == urls.LONGEST_TEXT
 
 
+def test_a_parameter_may_be_given_several_times_but_not_without_end() -> None:
+    assert urls.read_texts({"variant": ["a", 3, "b"]}, "variant") == ("a", "b")
+    assert urls.read_texts({"variant": "a"}, "variant") == ("a",)
+    assert urls.read_texts({}, "variant") == ()
+    assert len(urls.read_texts({"variant": ["x" * 1_000] * 1_000}, "variant")) == 100
+    assert urls.kernel_url("k", variant=("a b", "c")) == "/kernel/k?variant=a%20b&variant=c"
+
+
+def test_half_a_surrogate_pair_is_no_text_for_a_store() -> None:
+    assert urls.read_text({"case": "a\ud800"}, "case") == "a?"
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [("7", 7), ("0", 0), ("-1", None), ("1e3", None), ("٣", None), ("9" * 40, None), ("", None)],

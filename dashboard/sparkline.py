@@ -1,0 +1,67 @@
+"""A line of the last commits, small enough for a table: figures in, an image's address out. Pure.
+
+An image in an address needs no script and no request; its colour stands out from light and dark.
+"""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from perfci import units
+from perfci.dashboard.lines import Line
+
+WIDTH, HEIGHT = 72, 22
+_MARGIN = 3.0
+_SMALLEST_SPAN = 0.1
+_COLOUR = "#5b84b1"
+
+
+def draw(line: Line) -> str:
+    """Draw the medians of a line as a ``data:`` address of an SVG image.
+
+    What failed or is missing and a change of the workload are gaps. The height spans at least a
+    tenth of the largest median, so that noise does not look like news. Empty below two medians.
+    """
+    medians_ns = _medians_ns(line)
+    if len(medians_ns) < 2:
+        return ""
+    top_ns, bottom_ns = max(medians_ns.values()), min(medians_ns.values())
+    slack_ns = max(0.0, _SMALLEST_SPAN * top_ns - (top_ns - bottom_ns)) / 2
+    span_ns = top_ns - bottom_ns + 2 * slack_ns or 1.0
+    step = (WIDTH - 2 * _MARGIN) / (len(line.points) - 1)
+    places = {
+        index: (
+            _MARGIN + index * step,
+            _MARGIN + (top_ns + slack_ns - median_ns) / span_ns * (HEIGHT - 2 * _MARGIN),
+        )
+        for index, median_ns in medians_ns.items()
+    }
+    paths = "".join(_path([places[index] for index in segment]) for segment in line.segments)
+    last_x, last_y = places[max(places)]
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
+        f'<path d="{paths}" fill="none" stroke="{_COLOUR}" stroke-width="1.5" '
+        'stroke-linecap="round" stroke-linejoin="round"/>'
+        f'<circle cx="{last_x:.1f}" cy="{last_y:.1f}" r="2.2" fill="{_COLOUR}"/></svg>'
+    )
+    return f"data:image/svg+xml,{quote(svg, safe=' =:/,')}"
+
+
+def describe(line: Line) -> str:
+    """Say what the image shows: ``12 commits: 10.1 µs to 12.3 µs``."""
+    medians_ns = _medians_ns(line).values()
+    low, high = units.format_latency(min(medians_ns)), units.format_latency(max(medians_ns))
+    return f"last {units.format_count(len(line.points))} commits: {low} to {high}"
+
+
+def _medians_ns(line: Line) -> dict[int, float]:
+    return {
+        index: point.latency.median_ns
+        for index, point in enumerate(line.points)
+        if point is not None and point.latency is not None
+    }
+
+
+def _path(places: Sequence[tuple[float, float]]) -> str:
+    points = " L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    # A stretch of one point is a dot: a line without length, with round ends.
+    return f"M{points}" + (" h0" if len(places) == 1 else "")

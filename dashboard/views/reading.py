@@ -1,0 +1,102 @@
+"""One cell of the overview's tables: its latency, how it compares, and its last commits."""
+
+from dash import html
+from dash.development.base_component import Component
+
+from perfci import units
+from perfci.dashboard import components, sparkline
+from perfci.dashboard.components import Child
+from perfci.dashboard.lines import PEER
+from perfci.dashboard.snapshot import Place, Snapshot
+from perfci.history.model import Cell, Comparison, Status, Verdict
+
+_SPEED_UP = f"how many times as fast as {PEER} in the same run, by the medians"
+
+
+def show(snapshot: Snapshot, place: Place, cell: Cell | None) -> Component:
+    """Show what stands at a place; ``cell`` is None where it is missing now."""
+    comparison = snapshot.comparisons.get(place)
+    if cell is None:
+        reason = comparison.reason if comparison else ""
+        title = f"known at the commit before, not in this run. {reason}".strip()
+        return html.Td(components.status_mark(Status.MISSING), className="reading", title=title)
+    if cell.latency is None:
+        mark = components.status_mark(cell.status)
+        return html.Td(mark, className="reading", title=_explain(cell, comparison))
+    notes: list[Child] = []
+    if comparison is not None:
+        notes += [_change(comparison), " "]
+    if speed_up := snapshot.speed_up(place):
+        times = f"{units.format_multiple(speed_up)} eager"
+        notes.append(html.Span(times, className="speed-up", title=_SPEED_UP))
+    measured = html.Div(
+        [
+            html.Div(
+                [
+                    html.Span(units.format_latency(cell.latency.median_ns), className="latency"),
+                    _bar(snapshot.share(place)),
+                ],
+                className="measure",
+            ),
+            html.Div(notes, className="notes"),
+        ],
+        className="measured-cell",
+    )
+    parts = [measured, _trend(snapshot, place)]
+    return html.Td(
+        html.Div(parts, className="reading-box"),
+        className="reading",
+        title=_explain(cell, comparison),
+    )
+
+
+def _bar(share: float | None) -> Child:
+    if share is None:
+        return ""
+    filled = html.Span(style={"width": f"{100 * share:.1f}%"}, className="bar-fill")
+    return components.aria(html.Span(filled, className="bar"), hidden="true")
+
+
+def _trend(snapshot: Snapshot, place: Place) -> Child:
+    line = snapshot.trends.get(place)
+    address = sparkline.draw(line) if line is not None else ""
+    if line is None or not address:
+        return ""
+    words = sparkline.describe(line)
+    return html.Img(
+        src=address,
+        alt=words,
+        title=words,
+        width=sparkline.WIDTH,
+        height=sparkline.HEIGHT,
+        className="trend",
+    )
+
+
+def _change(comparison: Comparison) -> Component:
+    if comparison.verdict is Verdict.NEW:
+        return html.Span("no earlier figure", className="verdict neutral")
+    change = "" if comparison.ratio is None else units.format_change(comparison.ratio)
+    return components.verdict_mark(comparison.verdict, change)
+
+
+def _explain(cell: Cell, comparison: Comparison | None) -> str:
+    lines = []
+    if cell.latency is not None:
+        lower = units.format_latency(cell.latency.lower_quartile_ns)
+        upper = units.format_latency(cell.latency.upper_quartile_ns)
+        lines.append(f"quartiles {lower} to {upper}")
+        lines.append(
+            f"{units.format_count(cell.latency.sample_count)} samples in "
+            f"{units.format_count(len(cell.latency.pass_means_ns))} passes"
+        )
+    if cell.message:
+        lines.append(cell.message)
+    if comparison is not None and comparison.interval is not None:
+        lines.append(f"change {units.format_interval(comparison.interval)}")
+    if comparison is not None and comparison.smallest_visible_change is not None:
+        visible = units.format_change(1.0 + comparison.smallest_visible_change)
+        lines.append(f"smallest visible change {visible}")
+    if comparison is not None and comparison.reason:
+        lines.append(comparison.reason)
+    return "\n".join(lines)
