@@ -31,7 +31,7 @@ from perfci.outcome import Outcome
 from perfci.outputs import GuardedOutputs
 
 _PRODUCER_CYCLES = 1_000_000
-REFUSALS = (KernelError, ValueError, NotImplementedError, RuntimeError, TypeError)
+REFUSALS = (ValueError, RuntimeError, TypeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,10 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
         return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
     except BadCaseError as bad:
         return Outcome(status=Status.RUNTIME_ERROR, message=str(bad))
+    except torch.OutOfMemoryError as error:
+        return Outcome(status=Status.RUNTIME_ERROR, message=describe(error))
     except REFUSALS as refusal:
-        if case.layout != "contiguous":
+        if case.layout != "contiguous" and is_sound(subject.device):
             message = f"refuses {case.layout} inputs: {describe(refusal)}"
             return Outcome(status=Status.SKIPPED, message=message)
         message = str(refusal) if isinstance(refusal, KernelError) else describe(refusal)
@@ -218,6 +220,15 @@ def synchronise(device: str) -> None:
         torch.cuda.synchronize(device)
 
 
+def is_sound(device: str) -> bool:
+    """Whether the device can go on in this process; after a fault on a GPU it cannot."""
+    try:
+        synchronise(device)
+    except RuntimeError:
+        return False
+    return True
+
+
 def _plain_tensors(outputs: object, expected: Sequence[Tensor]) -> tuple[Tensor, ...]:
     actual = (outputs,) if isinstance(outputs, Tensor) else outputs
     if not isinstance(actual, tuple | list) or len(actual) != len(expected):
@@ -247,13 +258,14 @@ def _widen(figures: dict[str, float], prefix: str, own: Errors) -> None:
         "rms_error": own.rms,
         "max_rel_error": own.max_rel,
     }
-    for name, value in named.items():
-        figures[prefix + name] = max(figures.get(prefix + name, 0.0), value)
+    _raise_to(figures, {prefix + name: value for name, value in named.items()})
 
 
 def _raise_to(worst: dict[str, float], figures: Mapping[str, float]) -> None:
     for name, value in figures.items():
-        worst[name] = max(worst.get(name, 0.0), value)
+        known = worst.get(name, 0.0)
+        # NaN is larger than nothing, and yet the worst of all.
+        worst[name] = value if math.isnan(value) or value > known else known
 
 
 def _metrics(subject: Subject, worst: dict[str, float]) -> tuple[Metric, ...]:

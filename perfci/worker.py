@@ -17,6 +17,7 @@ from perfci.check import (
     WrongError,
     check,
     find_truth,
+    is_sound,
     judge,
     output_templates,
     synchronise,
@@ -43,11 +44,7 @@ class Bench:
 
     def is_sound(self) -> bool:
         """Whether this process can go on; after a fault on a GPU it cannot."""
-        try:
-            synchronise(self._device)
-        except RuntimeError:
-            return False
-        return True
+        return is_sound(self._device)
 
     def perform(self, task: Task) -> Outcome:
         """Check one cell and, where it is right, time it."""
