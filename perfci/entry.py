@@ -32,7 +32,7 @@ Call = Callable[[], Any]
 """One call of a kernel on bound arguments; returns what the variant returned, as it came."""
 
 
-class KernelError(Exception):
+class KernelError(RuntimeError):
     """What a kernel said went wrong; becomes the message of its row."""
 
 

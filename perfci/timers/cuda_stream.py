@@ -41,7 +41,7 @@ class Blocker:
                 # Not longer than is needed: the first call took long for what it loaded.
                 needed_ns = _HEADROOM * host_ns
                 self._block_ns = max(_SHORTEST_BLOCK_NS, min(self._block_ns, needed_ns))
-                return [start.elapsed_time(end) * 1e6 for start, end in pairs]
+                return _between(pairs)
             if self._block_ns >= _LONGEST_BLOCK_NS:
                 raise InvalidTimingError(
                     "waits for the device or takes too long to launch, so that it cannot be "
@@ -50,6 +50,13 @@ class Blocker:
             self._block_ns = min(
                 float(_LONGEST_BLOCK_NS), _HEADROOM * max(self._block_ns, float(host_ns))
             )
+
+
+def _between(pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]]) -> list[float]:
+    times_ns = [start.elapsed_time(end) * 1e6 for start, end in pairs]
+    if not all(each > 0.0 for each in times_ns):
+        raise InvalidTimingError("takes no time between two events: nothing was launched")
+    return times_ns
 
 
 def timed(call: Callable[[], object]) -> tuple[torch.cuda.Event, torch.cuda.Event]:
