@@ -3,7 +3,7 @@
 import click
 
 from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
-from perfci.errors import MissingError
+from perfci.errors import MissingError, UsageError
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.reports.run import run_table
@@ -33,10 +33,12 @@ def command(
       perfci show HEAD~1
       perfci show HEAD+dirty --json
     """
+    if run_id is not None and (sha or testbed):
+        raise UsageError("--run names a run by itself; leave out SHA and --testbed")
     config = config_of(store)
     with open_store(config.store) as history:
         if run_id is None:
-            run_id = _newest(history) if sha is None else None
+            run_id = _newest(history, testbed) if sha is None else None
         if run_id is None:
             run_id = runs_at(history, config.root, sha or "", testbed=testbed)[0].run_id
         if as_json:
@@ -49,8 +51,9 @@ def command(
         echo_lines(run_table(summary, history.cells(run_ids=[run.run_id])))
 
 
-def _newest(store: Store) -> str:
-    newest = store.runs(limit=1)
+def _newest(store: Store, testbed: str | None) -> str:
+    newest = store.runs(testbed=testbed, limit=1)
     if not newest:
-        raise MissingError(f"{store.url} holds no runs yet: record one with perfci run")
+        of = f" of testbed '{testbed}'" if testbed else ""
+        raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
     return newest[0].run_id
