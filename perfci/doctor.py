@@ -1,6 +1,6 @@
 """What is here, what is missing, and what to do about it."""
 
-import importlib.metadata
+import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,17 +126,15 @@ def _processor(config: Config) -> Finding:
 
 
 def _git(config: Config) -> Iterator[Finding]:
+    if importlib.util.find_spec("git") is None:
+        yield Finding(name="GitPython", state=State.ABSENT, detail="not installed: git is called")
     try:
-        importlib.metadata.version("GitPython")
         root = commits.repository_root(config.root)
         if root is None:
             detail = f"{config.root} is in no repository: runs need --commit SHA"
             yield Finding(name="git", state=State.ABSENT, detail=detail)
             return
         commit = commits.head(root)
-    except importlib.metadata.PackageNotFoundError:
-        yield Finding(name="GitPython", state=State.ABSENT, detail="not installed: git is called")
-        return
     except HistoryError as error:
         yield _broken("git", str(error), ExitCode.USAGE)
         return
@@ -144,11 +142,8 @@ def _git(config: Config) -> Iterator[Finding]:
     dirty = "clean" if commit.dirty is None else "dirty: runs are kept apart from the commit's"
     yield Finding(name="git", state=State.PRESENT, detail=f"{commit.sha[:10]} on {branch}, {dirty}")
     if commits.is_shallow(root):
-        yield _broken(
-            "history",
-            "a shallow clone: order and merge bases are not known; git fetch --unshallow",
-            ExitCode.USAGE,
-        )
+        detail = "a shallow clone: order and merge bases are not known; git fetch --unshallow"
+        yield Finding(name="history", state=State.ABSENT, detail=detail)
 
 
 def _kernels(config: Config) -> Finding:
