@@ -32,12 +32,12 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
 
     def call() -> None:
         next(turns)()
+        torch.cuda.synchronize()
 
     def read() -> list[float]:
         return blocker.read(lambda: [sample() for _ in range(_BATCH_SAMPLES)])
 
     warm_up(call, read, budget_s=budget_s)
-    torch.cuda.synchronize()
     samples_ns, stop = collect(read, budget_s=budget_s, minimum=_MINIMUM_SAMPLES)
     return Timing(contract=contract, samples_ns=tuple(samples_ns), loops=1, stop=stop)
 

@@ -29,6 +29,7 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
 
     def call() -> None:
         next(turns)()
+        synchronise()
 
     def read() -> list[float]:
         return [sample_ns() for _ in range(_BATCH_SAMPLES)]

@@ -27,7 +27,8 @@ def warm_up(call: Callable[[], object], read: Read, *, budget_s: float) -> None:
     """Call and read until latency holds: two windows whose quartiles agree within 5 %.
 
     At least 20 calls and 25 ms; at most half the budget, since a kernel that never holds still
-    is for the passes to show.
+    is for the passes to show. ``call`` returns when its work is done: a queue of launches would
+    outlast the budget by far.
     """
     start_s = time.perf_counter()
     limit_s = start_s + budget_s * _WARM_UP_SHARE
