@@ -52,7 +52,7 @@ class Bench:
             subject = self._subject(task)
         except Exception as error:  # noqa: BLE001 — a variant's import may raise anything
             return Outcome(
-                status=Status.RUNTIME_ERROR, message=f"cannot be loaded: {describe(error)}"
+                status=Status.BUILD_FAILED, message=f"cannot be loaded: {describe(error)}"
             )
         try:
             checked = check(subject, task.seeds)

@@ -25,7 +25,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The commands, in the order in which they are of use."""
-        return list(COMMANDS)
+        return [*COMMANDS]  # once its module is imported, `list` is a command here
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of that name."""

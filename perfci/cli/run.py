@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -141,9 +141,13 @@ def command(
                 raise UsageError(f"{config.root} is in no git repository: --range needs one")
             return _record(request, history, recording.here(config, revision))
         shas = commits.commit_range(root, span) if span else [commits.resolve(root, revision or "")]
-        pending = shas if again or not span else _unrecorded(shas, request, history)
         return _record_commits(
-            request, history, root, pending, total=len(shas), own_cases=cases_from == "commit"
+            request,
+            history,
+            root,
+            shas,
+            again=again or not span,
+            own_cases=cases_from == "commit",
         )
 
 
@@ -162,40 +166,42 @@ def _opened(request: _Request) -> Iterator[Store | None]:
         yield store
 
 
-def _unrecorded(shas: list[str], request: _Request, store: Store | None) -> list[str]:
-    """The commits that have no run yet on some testbed that is asked for."""
-    if store is None:
-        return shas
-    testbeds = {environment(each.device, request.config).testbed for each in request.targets}
-    recorded = [
-        {run.commit.sha for run in store.runs(testbed=testbed) if run.commit.dirty is None}
-        for testbed in testbeds
-    ]
-    return [sha for sha in shas if not all(sha in each for each in recorded)]
-
-
 def _record_commits(
     request: _Request,
     store: Store | None,
     root: Path,
-    shas: list[str],
+    shas: Sequence[str],
     *,
-    total: int,
+    again: bool,
     own_cases: bool,
 ) -> int:
     """Measure commits one after the other; the worst exit code, 9 where one had no kernels."""
-    if total > len(shas):
-        click.echo(f"{total - len(shas)} of {total} commits are recorded already", err=True)
     codes = [int(ExitCode.FINE)]
     for number, sha in enumerate(shas, 1):
         click.echo(f"commit {number} of {len(shas)}: {sha[:10]}", err=True)
         try:
             with recording.at_commit(request.config, root, sha, own_cases=own_cases) as subject:
+                if store is not None and not again and _is_recorded(request, store, subject):
+                    click.echo("recorded already; measure it anew with --again", err=True)
+                    continue
                 codes.append(_record(request, store, subject))
         except (ConfigurationError, UsageError) as error:
             click.echo(f"perfci: commit {sha[:10]} is left out: {error}", err=True)
             codes.append(int(ExitCode.MISSING_CELLS))
     return int(ExitCode.REGRESSION_OR_INCORRECT) if 1 in codes else max(codes)
+
+
+def _is_recorded(request: _Request, store: Store, subject: Subject) -> bool:
+    """Whether every cell that is asked for has been recorded at the commit, on every testbed."""
+    for target in request.targets:
+        testbed = environment(target.device, request.config).testbed
+        runs = store.runs(sha_prefix=subject.commit.sha, testbed=testbed)
+        clean = [run.run_id for run in runs if run.commit.dirty is None]
+        known = {(c.kernel, c.variant, c.case) for c in store.cells(run_ids=clean)}
+        asked = select(subject.kernels, request.selection, target.device.kind)
+        if not all((c.kernel.name, c.variant.name, c.case.name) in known for c in asked):
+            return False
+    return True
 
 
 def _file_for(request: _Request, run: Run) -> Path | None:

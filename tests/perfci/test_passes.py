@@ -78,7 +78,7 @@ def _python(statement: str) -> str:
 
 BAD: dict[str, tuple[str, str, str]] = {
     "compiles_not.cpp": ("int perfci_run(\n", "build_failed", "error: "),
-    "entry_missing.cpp": ("int other() { return 0; }\n", "runtime_error", "defines no perfci_run"),
+    "entry_missing.cpp": ("int other() { return 0; }\n", "build_failed", "defines no perfci_run"),
     "refuses.cpp": (
         scratch.body('return perfci_fail(call, "count is %d", (int)count);'),
         "runtime_error",
@@ -130,9 +130,9 @@ BAD: dict[str, tuple[str, str, str]] = {
     "raises_much.py": (_python("raise ValueError('x' * 10**7)"), "runtime_error", "ValueError: xx"),
     "exits_python.py": (_python("sys.exit('gone')"), "runtime_error", "exited with code 1: gone"),
     "interrupts.py": (_python("raise KeyboardInterrupt"), "runtime_error", "exited with code 1"),
-    "import_fails.py": ("import nowhere\n", "runtime_error", "^cannot be loaded: ModuleNotFound"),
-    "runs_not.py": ("walk = 1\n", "runtime_error", "has no function 'run'"),
-    "syntax.py": ("def run(\n", "runtime_error", "^cannot be loaded: SyntaxError"),
+    "import_fails.py": ("import nowhere\n", "build_failed", "^cannot be loaded: ModuleNotFound"),
+    "runs_not.py": ("walk = 1\n", "build_failed", "has no function 'run'"),
+    "syntax.py": ("def run(\n", "build_failed", "^cannot be loaded: SyntaxError"),
     "exhausts.py": (
         _python("return [torch.empty(1 << 26) for _ in range(64)]"),
         "runtime_error",
