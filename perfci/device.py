@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perfci.config import Config
-from perfci.errors import DeviceError
+from perfci.errors import DeviceError, UsageError
 from perfci.history.model import Device, Environment
 from perfci.plan import Target
 from perfci.toolchain import find_compiler, torch_cuda_version, torch_version
@@ -32,7 +32,16 @@ def find_targets(name: str | None, probe: Callable[[], Sequence[Device]]) -> lis
         raise DeviceError(f"no GPU here for --device {name}; perfci doctor says what is missing")
     if name in ("all", "cuda"):
         return [_gpu_target(each) for each in gpus]
-    return [_gpu_target(_named(each.strip(), gpus)) for each in name.split(",")]
+    named = [_named(each.strip(), gpus) for each in name.split(",")]
+    return [_gpu_target(each) for each in dict.fromkeys(named)]
+
+
+def find_target(name: str | None, probe: Callable[[], Sequence[Device]]) -> Target:
+    """The one device that a name means. Raises UsageError where it means several."""
+    targets = find_targets(name, probe)
+    if len(targets) > 1:
+        raise UsageError(f"--device {name} means {len(targets)} GPUs; name one of them")
+    return targets[0]
 
 
 def has_gpu_driver() -> bool:

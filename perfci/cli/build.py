@@ -17,9 +17,10 @@ from perfci.cli.options import (
     selection_options,
 )
 from perfci.config import Config, child_environment
-from perfci.device import find_targets
+from perfci.device import find_target
 from perfci.errors import ExitCode
 from perfci.kernel import discover
+from perfci.lock import lock_device
 from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.columns import Column, lay_out
@@ -79,7 +80,7 @@ def command(
 def _build(config: Config, selection: Selection, device: str | None) -> tuple[list[Build], int]:
     """Build for the device; for one of which only the kind is said, compile and prepare nothing."""
     server = PassServer(child_environment(config.cache))
-    target = None if device == "cuda" else find_targets(device, server.probe_gpus)[0]
+    target = None if device == "cuda" else find_target(device, server.probe_gpus)
     kind = target.device.kind if target else "cuda"
     cells: list[Cell] = select(discover(config.kernels), selection, kind)
     variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
@@ -87,7 +88,8 @@ def _build(config: Config, selection: Selection, device: str | None) -> tuple[li
         builds = build_all(variants, config, architectures_for(config, target), observer)
         prepared = 0
         if target is not None:
-            prepared = prepare_all(cells, builds, config, target, server, observer)
+            with lock_device(target.device):
+                prepared = prepare_all(cells, builds, config, target, server, observer)
     return builds, prepared
 
 

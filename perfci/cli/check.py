@@ -16,11 +16,12 @@ from perfci.cli.options import (
     selection_options,
 )
 from perfci.config import child_environment
-from perfci.device import find_targets
+from perfci.device import find_target
 from perfci.errors import ConfigurationError, ExitCode
 from perfci.history.model import Measurement
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
+from perfci.lock import lock_device
 from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.checks import REJECTIONS, check_table
@@ -57,7 +58,7 @@ def command(
     config = config_of(kernels=kernels)
     selection = selection_of(names, variants, cases, tier)
     server = PassServer(child_environment(config.cache))
-    target = find_targets(device, server.probe_gpus)[0]
+    target = find_target(device, server.probe_gpus)
     kind = target.device.kind
     discovered = discover(config.kernels)
     cells = select(discovered, selection, kind)
@@ -68,7 +69,7 @@ def command(
         raise ConfigurationError(
             f"{config.kernels}: nothing to check on {kind} with this selection"
         )
-    with progress() as observer:
+    with progress() as observer, lock_device(target.device):
         measured = measure(
             [*cells, *controls],
             config,

@@ -18,7 +18,12 @@ store_option = click.option(
 )
 kernels_option = click.option("--kernels", metavar="DIR", help="The folder of kernels.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-device_option = click.option("--device", metavar="NAME", help="Where to run (default: the best).")
+device_option = click.option(
+    "--device",
+    metavar="NAME",
+    help="cpu, a GPU's number or UUID, several with commas between, or all GPUs "
+    "(default: the first GPU, else the CPU).",
+)
 
 
 def selection_options(command: F) -> F:
