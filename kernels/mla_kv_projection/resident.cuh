@@ -4,8 +4,8 @@
 // tile and of all weights at once; each matrix comes in CHUNKS deliveries, in the order of use, and
 // is multiplied as it arrives, so the first product is over before the last of w_up is there. A
 // thread sums TOKENS tokens x 4 columns over 4 rows at a time and reads a weight once for all
-// tokens; threads that share a sum's rows leave their parts in shared memory, where one thread an
-// element adds them up. The latent never leaves the block.
+// tokens; threads that share a sum's rows leave their parts in shared memory, where one thread adds
+// up two elements. The latent never leaves the block.
 //
 // Time at the headline shape, estimated and not measured, of what cannot be hidden: the launch; one
 // latency of the second-level cache; 99 KB a block of weights through it, with 128 blocks wanting
@@ -25,12 +25,12 @@ __host__ __device__ constexpr int chunk_rows(int depth) {
   return (depth / QUAD + CHUNKS - 1) / CHUNKS * QUAD;
 }
 
-// Shared memory, in floats, in this order.
+// Where things are in shared memory, in floats.
 template <int TOKENS>
 struct Residence {
   int64_t hidden, down, up_k, up_v, latent, partial, arrivals, end;
 
-  __host__ __device__ explicit Residence(const Projection &p) {
+  explicit Residence(const Projection &p) {
     hidden = 0;                                            // [token][m]
     down = int64_t(TOKENS) * p.model;                      // [m][r]
     up_k = down + int64_t(p.model) * p.rank;               // [r][c]
@@ -97,17 +97,30 @@ struct Place {
     }
   }
 
-  // to[token][column] = the sum of all parts, for the first `tokens` tokens.
-  __device__ void add_parts(const float *partial, int tokens, float *to) const {
+  // Call body(token * columns + column, the sums of two columns over all parts) for the first
+  // `tokens` tokens.
+  template <typename Body>
+  __device__ void add_parts(const float *partial, int tokens, const Body &body) const {
+    constexpr int BATCH = 6;  // terms read at once; beyond the last, the last again
     const Divisor by_columns(columns);
-#pragma unroll 2
-    for (int i = threadIdx.x; i < tokens * columns; i += RESIDENT_THREADS) {
+#pragma unroll 1
+    for (int i = 2 * threadIdx.x; i < tokens * columns; i += 2 * RESIDENT_THREADS) {
       const int token = by_columns.quotient(i);
       const float *term = partial + token * RESIDENT_THREADS * QUAD + i - token * columns;
-      float total = 0.0f;
-#pragma unroll 4
-      for (int n = 0; n < parts; ++n) total += term[n * columns];
-      to[i] = total;
+      float2 total = {0.0f, 0.0f};
+#pragma unroll 1
+      for (int left = parts; left > 0; left -= BATCH) {
+        float2 next[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) {
+          next[j] = *reinterpret_cast<const float2 *>(term);
+          if (j + 1 < left) term += columns;
+        }
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j)
+          if (j < left) total = make_float2(total.x + next[j].x, total.y + next[j].y);
+      }
+      body(i, total);
     }
   }
 };
@@ -135,10 +148,9 @@ __device__ void start_tile(const Projection &p, int64_t first, float *to, Arriva
 }
 
 template <int TOKENS>
-__global__ void __launch_bounds__(RESIDENT_THREADS, 1) resident(Projection p) {
+__global__ void __launch_bounds__(RESIDENT_THREADS, 1) resident(Projection p, Residence<TOKENS> at) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ __align__(16) float shared[];
-  const Residence<TOKENS> at(p);
   float *hidden = shared + at.hidden, *latent = shared + at.latent, *partial = shared + at.partial;
   Arrival *tile_there = reinterpret_cast<Arrival *>(shared + at.arrivals);
   Arrival *down_there = tile_there + 1, *up_there = down_there + CHUNKS;
@@ -164,12 +176,16 @@ __global__ void __launch_bounds__(RESIDENT_THREADS, 1) resident(Projection p) {
     __syncthreads();
     if (threadIdx.x == 0 && first + stride < p.tokens)
       start_tile<TOKENS>(p, first + stride, hidden, tile_there);
-    down.add_parts(partial, TOKENS, latent);
+    down.add_parts(partial, TOKENS, [&](int i, float2 total) {
+      *reinterpret_cast<float2 *>(latent + i) = total;
+    });
     __syncthreads();
     up.multiply<TOKENS>(latent, w_up, p.rank, p.width, up_there, partial);
     __syncthreads();
-    up.add_parts(partial, int(min(int64_t(TOKENS), p.tokens - first)),
-                 p.out + first * 2 * p.width);
+    float *out = p.out + first * 2 * p.width;
+    up.add_parts(partial, int(min(int64_t(TOKENS), p.tokens - first)), [&](int i, float2 total) {
+      __stwb(reinterpret_cast<float2 *>(out + i), total);  // a plain store would be split in two
+    });
     __syncthreads();
   }
 #endif

@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(THREADS, 2) streamed(Projection p) {
         if (first + token >= p.tokens) return;
         float *out = p.out + (2 * (first + token) + slot) * p.width + c + column;
         const float sums[SIDE] = {total.x, total.y, total.z, total.w};
-        if (ALIGNED) *reinterpret_cast<float4 *>(out) = total;
+        if (ALIGNED) __stwb(reinterpret_cast<float4 *>(out), total);  // a plain one is split
         else
           for (int j = 0; j < SIDE && column + j < columns; ++j) out[j] = sums[j];
       });

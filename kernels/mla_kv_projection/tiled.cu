@@ -4,7 +4,7 @@
 // that fit into a block's shared memory: a block copies them there once, all at once, and stays for
 // all its tiles of tokens, 3 where that is enough to give each tile a multiprocessor, else 8.
 // Traffic: the weights once a block from the second-level cache, hidden and the output once. Limits:
-// rank, model and width multiples of 4, inputs 16-byte aligned, rank and 2 x width at most 1536, and
+// rank, model and width multiples of 4, tensors 16-byte aligned, rank and 2 x width at most 1536, and
 // weights, tile and partial sums in shared memory: up to some 200 KB of weights.
 //
 // `streamed` takes what is left: 4 or 32 tokens a block, weights read where they lie, through the
@@ -30,7 +30,7 @@ static bool fits_resident(const Projection &p) {
   if (perfci_device_attribute(cudaDevAttrComputeCapabilityMajor) < 9) return false;
   if (p.rank == 0 || p.rank % QUAD != 0 || p.model % QUAD != 0 || p.width % QUAD != 0) return false;
   if (p.rank > MOST_COLUMNS || 2 * p.width > MOST_COLUMNS) return false;
-  return are_aligned({p.hidden, p.w_down, p.w_up_k, p.w_up_v}) &&
+  return are_aligned({p.hidden, p.w_down, p.w_up_k, p.w_up_v, p.out}) &&
          resident_bytes<TOKENS>(p) <=
              perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
@@ -40,7 +40,7 @@ static int run_resident(const perfci_call *call, const Projection &p, int64_t pr
   const int64_t tiles = (p.tokens + TOKENS - 1) / TOKENS;
   return perfci_launch(
       call, {tiles < processors ? tiles : processors, RESIDENT_THREADS, resident_bytes<TOKENS>(p)},
-      resident<TOKENS>, p);
+      resident<TOKENS>, p, Residence<TOKENS>(p));
 }
 
 template <int TOKENS>
