@@ -58,9 +58,7 @@ def page(title: str, *body: Child | None, trail: Sequence[Child] = ()) -> Compon
 
 def notice(title: str, *lines: Child) -> Component:
     """Say plainly why there is nothing else to see."""
-    return html.Main(
-        [html.H1(title), *(html.P(line) for line in lines)], className="notice", role="status"
-    )
+    return html.Main([html.H1(title), *(html.P(line) for line in lines)], className="notice")
 
 
 def not_found_notice(reason: str) -> Component:
@@ -81,7 +79,8 @@ def empty_store_notice() -> Component:
 
 def command(text: str) -> Component:
     """Show a command line as it is to be typed."""
-    return aria(html.Code(text, className="command"), label="Command")
+    box = html.Span(html.Code(text), className="command", role="region", tabIndex=0)
+    return aria(box, label="Command")
 
 
 def choices(label: str, options: Iterable[Choice]) -> Component | None:
