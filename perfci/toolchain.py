@@ -24,7 +24,7 @@ _EXTENSION_LIBRARIES = ("torch", "torch_cpu", "c10", "torch_python")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """A compiler by its path and the version line that it prints."""
+    """A compiler by its path (and what it is always called with) and the version that it prints."""
 
     path: str
     version: str
@@ -36,8 +36,9 @@ def find_compiler(command: str) -> Compiler | None:
     path = _on_path(words[0]) if words else None
     if path is None:
         return None
-    version = _version(path)
-    return Compiler(path=shlex.join([path, *words[1:]]), version=version) if version else None
+    command = shlex.join([path, *words[1:]])
+    version = _version(command)
+    return Compiler(path=command, version=version) if version else None
 
 
 def require_compiler(command: str, purpose: str) -> Compiler:
@@ -168,15 +169,15 @@ def _on_path(name: str) -> str | None:
 
 
 @functools.cache
-def _version(path: str) -> str:
+def _version(command: str) -> str:
+    # The whole command, since its first word may be a wrapper, such as ccache, around the compiler.
+    words = [*shlex.split(command), "--version"]
     try:
-        answer = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = [line.strip() for line in answer.stdout.splitlines() if line.strip()]
     if answer.returncode != 0 or not lines:
         return ""
     # nvcc's first line is its name, the last its build; a host compiler's first says it all.
-    return lines[-1] if "nvcc" in Path(path).name else lines[0]
+    return lines[-1] if "nvcc" in Path(words[0]).name else lines[0]

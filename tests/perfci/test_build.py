@@ -19,6 +19,7 @@ from perfci.build import Build, build
 from perfci.config import Config, load_config
 from perfci.errors import BuildEnvironmentError
 from perfci.kernel import Variant, discover
+from perfci.toolchain import find_compiler
 
 _HEADER = "#define EXTRA 0.0f\n"
 _SOURCE = '#include "extra.h"\n' + scratch.PLAIN.replace("+ b;", "+ b + EXTRA;")
@@ -117,6 +118,21 @@ def test_what_the_code_depends_on_is_another_build(
     assert second.library != first.library
     assert first.library is not None
     assert first.library.is_file()
+
+
+def test_a_compiler_behind_a_wrapper_is_known_by_its_own_version(
+    root: Path, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "wrapper"
+    wrapper.write_text(
+        '#!/bin/sh\nif [ "$1" = --version ]; then echo wrapper 1; else exec "$@"; fi\n'
+    )
+    wrapper.chmod(0o755)
+    plain, wrapped = find_compiler("g++"), find_compiler(f"{wrapper} g++")
+    assert plain is not None
+    assert wrapped is not None
+    assert wrapped.version == plain.version
+    assert _built(root, cxx=f"{wrapper} g++").library is not None
 
 
 def test_the_same_code_in_another_folder_is_the_same_build(root: Path) -> None:
