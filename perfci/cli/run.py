@@ -29,7 +29,6 @@ from perfci.device import environment, find_targets
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.codec import write_run_file
-from perfci.history.errors import HistoryError
 from perfci.history.model import Environment, Run
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
@@ -118,6 +117,10 @@ def command(
     """
     if revision and span:
         raise UsageError("--commit and --range exclude each other; give one")
+    if again and not span:
+        raise UsageError("--again goes with --range; without it, what is named is measured anyhow")
+    if cases_from == "commit" and not (revision or span):
+        raise UsageError("--cases-from commit goes with --commit or --range")
     config = config_of(store, kernels, passes=passes)
     server = PassServer(child_environment(config.cache))
     request = _Request(
@@ -268,7 +271,7 @@ def _keep(run: Run, store: Store | None, out: Path | None) -> None:
             store.add(run)
         elif out is not None:
             write_run_file(out, run)
-    except HistoryError:
+    except Exception:
         rescue = Path(tempfile.gettempdir()) / f"perfci-{run.run_id}.json.gz"
         write_run_file(rescue, run)
         click.echo(f"perfci: the run is kept in {rescue}; bring it in with", err=True)

@@ -44,6 +44,8 @@ def root(tmp_path: Path) -> Path:
         (["--commit", "0123456789"], 2, "no commit '0123456789' in"),
         (["--commit", "--help-me"], 2, "'--help-me' is no commit"),
         (["--commit", "HEAD", "--range", "a..b"], 2, "exclude each other"),
+        (["--again"], 2, "--again goes with --range"),
+        (["--cases-from", "commit"], 2, "goes with --commit or --range"),
         (["--range", "HEAD"], 2, "a range is written A..B"),
         (["--range", "HEAD..nowhere"], 2, "no commit 'nowhere'"),
         (["--store", "pyproject.toml/history.db"], 6, "cannot write"),
