@@ -215,8 +215,8 @@ class Measurement:
 class Run:
     """What one invocation measured at one commit on one device.
 
-    ``trigger`` says what started it (``local``, ``range``, ``push``, …); ``attempt`` counts runs
-    of the same trigger at the same commit from 1.
+    ``trigger`` says what started it (``local`` or ``range``); ``attempt`` counts the runs that the
+    store has of the same commit, or dirty tree, on the same testbed, this one included.
     """
 
     run_id: str

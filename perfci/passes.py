@@ -40,7 +40,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class PassServer:
-    """The fork server that starts passes; a context manager that ends it."""
+    """The fork server that starts passes; it ends with this process."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         apply_environment(environment)
