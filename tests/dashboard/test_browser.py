@@ -4,7 +4,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 import waitress
@@ -126,6 +126,15 @@ def test_a_variant_is_left_out_and_drawn_again(open_dashboard, many) -> None:
     expect(page.get_by_text("3 of 4 drawn")).to_be_visible()
     page.get_by_role("link", name="third").click()
     expect(page.locator(".left-out")).to_have_count(0)
+    assert visitor.complaints == []
+
+
+def test_what_changed_is_said_under_the_pointer(open_dashboard, make) -> None:
+    driver = replace(make.run(1), environment=make.environment(driver="580"))
+    visitor = open_dashboard([make.run(0), driver])
+    page = visitor.visit("/kernel/scale")
+    page.locator(".annotation-text-g").hover()
+    expect(page.locator(".hoverlayer .hovertext")).to_contain_text("driver none → 580")
     assert visitor.complaints == []
 
 
