@@ -13,7 +13,8 @@ from perfci.build import Build, build
 from perfci.config import Config
 from perfci.device import memory_bytes
 from perfci.history.model import Contract, Measurement, Metric, Pass, Status
-from perfci.history.text import printable
+from perfci.history.plain import PlainError, plain, record
+from perfci.history.text import one_line, printable
 from perfci.kernel import Variant, skip_reason
 from perfci.outcome import Outcome
 from perfci.passes import PassServer
@@ -216,7 +217,21 @@ def _rows(state: _Progress, timers: Sequence[str]) -> Iterator[Measurement]:
     if state.cell.case.timed and timers:
         contracts = [TIMERS[name].contract for name in timers]
     for contract in contracts:
-        yield _row(state, contract)
+        yield _recordable(_row(state, contract))
+
+
+def _recordable(row: Measurement) -> Measurement:
+    """The row, or one that says why it cannot be kept: code under test must not cost the others.
+
+    What a worker said is well formed, and yet a kernel that speaks in its worker's place could
+    say what no store takes.
+    """
+    try:
+        record(Measurement, plain(row))
+    except PlainError as error:
+        message = one_line(f"cannot be recorded: {error}")
+        return replace(row, status=Status.RUNTIME_ERROR, message=message, passes=(), metrics=())
+    return row
 
 
 def _row(state: _Progress, contract: Contract | None) -> Measurement:
