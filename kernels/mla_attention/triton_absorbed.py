@@ -1,0 +1,104 @@
+# perfci: devices = ["cuda"]
+# perfci: compiles = true
+# perfci: max = { head_dim = 128, rank = 128 }
+"""Attention on the latents in one Triton program for 16 queries of a head; see absorbed.cu.
+
+w_up_k and the scale are folded into the queries once; then the latents go by in tiles of positions,
+for the logits and for the weighted sum, with a running maximum and sum; w_up_v is applied to that
+sum. All sums are float32, without TF32. Traffic: both weight slices and the latents up to its last
+query once a program, q and the output once. Limits: head_dim and rank 128, since blocks of the
+weights hold all of both, and contiguous inputs.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+QUERIES, POSITIONS = 16, 32
+LARGEST = 128
+
+
+@triton.jit
+def _attend(
+    q,
+    kv_latent,
+    w_up_k,
+    w_up_v,
+    out,
+    sequence,
+    heads,
+    head_dim,
+    rank,
+    scale,
+    QUERIES: tl.constexpr,
+    POSITIONS: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    RANK: tl.constexpr,
+):
+    first = tl.program_id(0) * QUERIES
+    batch, head = tl.program_id(1) // heads, tl.program_id(1) % heads
+    query, d, r = first + tl.arange(0, QUERIES), tl.arange(0, HEAD_DIM), tl.arange(0, RANK)
+    row = (batch.to(tl.int64) * sequence + query[:, None]) * heads + head
+    q_mask = (query[:, None] < sequence) & (d < head_dim)
+    up_mask = (r[:, None] < rank) & (d < head_dim)
+    up_offset = (r[:, None] * heads + head) * head_dim + d
+
+    own = tl.load(q + row * head_dim + d, mask=q_mask, other=0.0)
+    up_k = tl.load(w_up_k + up_offset, mask=up_mask, other=0.0)
+    # The scale goes in here: a logit that is scaled later may be rounded differently where it is
+    # compared and where it is subtracted, by enough to matter at logits of 1e10.
+    folded = tl.dot(own, tl.trans(up_k), input_precision="ieee") * scale
+
+    largest = tl.full((QUERIES,), float("-inf"), dtype=tl.float32)
+    total = tl.zeros((QUERIES,), dtype=tl.float32)
+    weighted = tl.zeros((QUERIES, RANK), dtype=tl.float32)
+    latents = kv_latent + batch.to(tl.int64) * sequence * rank
+    for start in range(0, min(first + QUERIES, sequence), POSITIONS):
+        position = start + tl.arange(0, POSITIONS)
+        latent_mask = (position[:, None] < sequence) & (r < rank)
+        latent = tl.load(latents + position[:, None] * rank + r, mask=latent_mask, other=0.0)
+        logits = tl.dot(folded, tl.trans(latent), input_precision="ieee")
+        logits = tl.where(position <= query[:, None], logits, float("-inf"))
+        before = largest
+        largest = tl.maximum(before, tl.max(logits, axis=1))
+        shrink = tl.exp(before - largest)
+        weights = tl.exp(logits - largest[:, None])
+        total = total * shrink + tl.sum(weights, axis=1)
+        weighted = tl.dot(weights, latent, weighted * shrink[:, None], input_precision="ieee")
+
+    up_v = tl.load(w_up_v + up_offset, mask=up_mask, other=0.0)
+    attended = tl.dot(weighted / total[:, None], up_v, input_precision="ieee")
+    tl.store(out + row * head_dim + d, attended, mask=q_mask)
+
+
+def run(q: Tensor, kv_latent: Tensor, w_up_k: Tensor, w_up_v: Tensor) -> Tensor:
+    """Attend; the output has the shape of q."""
+    inputs = {"q": q, "kv_latent": kv_latent, "w_up_k": w_up_k, "w_up_v": w_up_v}
+    for name, tensor in inputs.items():
+        if not tensor.is_contiguous():
+            raise ValueError(f"{name} must be contiguous")
+    batch, sequence, heads, head_dim = q.shape
+    rank = kv_latent.shape[2]
+    for name, size in {"head_dim": head_dim, "rank": rank}.items():
+        if size > LARGEST:
+            raise ValueError(f"{name} is {size}, at most {LARGEST}")
+    out = torch.empty_like(q)
+    if out.numel() > 0:
+        _attend[(triton.cdiv(sequence, QUERIES), batch * heads)](
+            q,
+            kv_latent,
+            w_up_k,
+            w_up_v,
+            out,
+            sequence,
+            heads,
+            head_dim,
+            rank,
+            head_dim**-0.5,
+            QUERIES=QUERIES,
+            POSITIONS=POSITIONS,
+            HEAD_DIM=max(16, triton.next_power_of_2(head_dim)),
+            RANK=max(16, triton.next_power_of_2(rank)),
+        )
+    return out
