@@ -28,7 +28,8 @@ _VERDICTS = {
     Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
 }
 _COMPARISON_COLUMNS = (
-    Column("kernel/variant/case", shrinks=True),
+    Column("variant", shrinks=True),
+    Column("case", shrinks=True),
     Column("baseline", align="right"),
     Column("change", align="right"),
     Column("interval", align="right"),
@@ -51,7 +52,7 @@ _VARIANT_COLUMNS = (
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
-    """Write comparisons, the worst first, a table for each testbed and contract, and the reasons.
+    """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
 
     The baseline's latency is a mean over its passes and runs; change and interval are the
     contender's against it.
@@ -60,7 +61,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
     groups: dict[str, list[Comparison]] = {}
     for each in ordered:
         key = each.key
-        heading = head(key.testbed, key.device_model, key.contract or "checked, not timed")
+        contract = key.contract or "checked, not timed"
+        heading = head(key.kernel, contract, key.testbed, key.device_model)
         groups.setdefault(heading, []).append(each)
     lines: list[str] = []
     for heading, group in groups.items():
@@ -121,7 +123,8 @@ def kernel_list(kernels: Sequence[Kernel]) -> list[str]:
 
 def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
     return (
-        _name_cell(comparison),
+        comparison.key.variant,
+        comparison.key.case,
         units.format_latency(comparison.baseline_ns),
         units.format_change(comparison.ratio),
         units.format_interval(comparison.interval),

@@ -119,14 +119,14 @@ def test_comparison_table_is_worst_first() -> None:
     ]
     assert _render(comparison_table(comparisons)) == (
         """\
-bench · Some CPU · cpu/1
-  kernel/variant/case  baseline   change          interval  verdict
-  rope/wrong/headline   12.3 µs        –                 –  ✗ incorrect
-  rope/slow/headline    12.3 µs   +100 %   [+96.0, +104] %  ▲ slower
-  rope/gone/headline    12.3 µs        –                 –  – missing
-  rope/noisy/headline   12.3 µs   +4.0 %    [+1.9, +6.1] %  ? inconclusive
-  rope/quick/headline   12.3 µs  −50.0 %  [−51.0, −49.0] %  ▼ faster
-  rope/same/headline    12.3 µs   +0.1 %    [−1.9, +2.1] %  = unchanged
+rope · cpu/1 · bench · Some CPU
+  variant  case      baseline   change          interval  verdict
+  wrong    headline   12.3 µs        –                 –  ✗ incorrect
+  slow     headline   12.3 µs   +100 %   [+96.0, +104] %  ▲ slower
+  gone     headline   12.3 µs        –                 –  – missing
+  noisy    headline   12.3 µs   +4.0 %    [+1.9, +6.1] %  ? inconclusive
+  quick    headline   12.3 µs  −50.0 %  [−51.0, −49.0] %  ▼ faster
+  same     headline   12.3 µs   +0.1 %    [−1.9, +2.1] %  = unchanged
 
 ✗ incorrect · rope/wrong/headline
     wrong values: off by 3
@@ -139,12 +139,12 @@ bench · Some CPU · cpu/1
     )
 
 
-def test_every_testbed_and_contract_has_its_table() -> None:
+def test_every_kernel_contract_and_testbed_has_its_table() -> None:
     here = _comparison(Verdict.UNCHANGED, "same", 1.0)
     there = replace(here, key=replace(here.key, testbed="other", contract="cuda_cold/1"))
     text = _render(comparison_table([here, there]))
-    assert "bench · Some CPU · cpu/1\n" in text
-    assert "other · Some CPU · cuda_cold/1\n" in text
+    assert "rope · cpu/1 · bench · Some CPU\n" in text
+    assert "rope · cuda_cold/1 · other · Some CPU\n" in text
     assert text.endswith("\n\n2 unchanged")
 
 
