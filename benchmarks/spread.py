@@ -31,7 +31,7 @@ from perfci.kernel import discover
 from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.run import architectures_for
-from perfci.selection import Cell, Selection, select
+from perfci.selection import Cell, Selection, select, variants_of
 
 READINGS = ("cold", "hot", "do_bench", "naive")
 BUDGET_S = 0.5
@@ -53,10 +53,10 @@ def main() -> None:
     selection = Selection(variants=tuple(options.variant))
     chosen = select(discover(config.kernels), selection, target.device.kind)
     cells = [cell for cell in chosen if cell.case.timed]
-    variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
-    builds = build(variants, config, architectures=architectures_for(config, target))
-    by_name = {(b.variant.kernel, b.variant.name): b for b in builds}
-    work = [(cell, by_name[cell.variant.kernel, cell.variant.name]) for cell in cells]
+    architectures = architectures_for(config, target)
+    builds = build(variants_of(cells), config, architectures=architectures)
+    by_key = {each.variant.key: each for each in builds}
+    work = [(cell, by_key[cell.variant.key]) for cell in cells]
     context = multiprocessing.get_context("forkserver")
     readings: dict[str, dict[str, list[float]]] = {}
     for number in range(options.processes):
@@ -98,7 +98,7 @@ def _read_all(send: Any, work: list[tuple[Cell, Build]], target: Target) -> None
 
     from perfci.check import Subject, output_templates  # noqa: PLC0415
     from perfci.entry import load_entry  # noqa: PLC0415
-    from perfci.inputs import draw_inputs, load_reference  # noqa: PLC0415
+    from perfci.inputs import count_bytes, draw_inputs, load_reference  # noqa: PLC0415
     from perfci.outputs import GuardedOutputs  # noqa: PLC0415
     from perfci.timers import Workload  # noqa: PLC0415
 
@@ -113,14 +113,13 @@ def _read_all(send: Any, work: list[tuple[Cell, Build]], target: Target) -> None
             device=target.name,
         )
         templates = output_templates(subject)
-        calls = [
-            subject.entry.bind(
-                draw_inputs(subject.reference, cell.case, device=target.name, seed=seed),
-                GuardedOutputs(templates).tensors,
-            )
+        arguments = [
+            draw_inputs(subject.reference, cell.case, device=target.name, seed=seed)
             for seed in range(_SETS)
         ]
-        workload = Workload(calls=calls, set_bytes=1 << 20, device=target.name)
+        calls = [subject.entry.bind(each, GuardedOutputs(templates).tensors) for each in arguments]
+        set_bytes = count_bytes([*arguments[0].values(), *templates])
+        workload = Workload(calls=calls, set_bytes=set_bytes, device=target.name)
         with torch.no_grad():
             answers[f"{cell.kernel.name}/{cell.variant.name}/{cell.case.name}"] = {
                 reading: _read(reading, workload)

@@ -2,7 +2,7 @@
 
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -105,6 +105,12 @@ def empty_like(arguments: Arguments) -> Arguments:
         name: torch.zeros_like(value) if isinstance(value, Tensor) else value
         for name, value in arguments.items()
     }
+
+
+def count_bytes(values: Iterable[object]) -> int:
+    """How many bytes the elements of those of the values take that are tensors."""
+    tensors = [each for each in values if isinstance(each, Tensor)]
+    return sum(each.numel() * each.element_size() for each in tensors)
 
 
 def as_tuple(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -68,6 +68,11 @@ class Variant:
     function: str | None = None
     declaration: Declaration
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What no other variant of a run has: kernel and name."""
+        return self.kernel, self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
@@ -148,12 +153,20 @@ def check_name(name: str, where: Path | str) -> str:
 def _read_kernel(folder: Path, workload: Path) -> Kernel:
     name = check_name(folder.name, folder)
     cases, tolerances = _read_cases(workload)
+    variants = tuple(_variants(name, folder))
+    controls = tuple(_variants(name, folder / "wrong")) if (folder / "wrong").is_dir() else ()
+    for control in controls:
+        if control.name in {each.name for each in variants}:
+            raise ConfigurationError(
+                f"{folder / 'wrong'}: control '{control.name}' has the name of a variant; "
+                "rename one"
+            )
     return Kernel(
         name=name,
         folder=folder,
         workload_folder=workload,
-        variants=tuple(_variants(name, folder)),
-        controls=tuple(_variants(name, folder / "wrong")) if (folder / "wrong").is_dir() else (),
+        variants=variants,
+        controls=controls,
         cases=cases,
         tolerances=tolerances,
     )

@@ -21,8 +21,8 @@ from perfci.passes import PassServer
 from perfci.plan import Limits, Target, Task
 from perfci.prepare import Prepared
 from perfci.progress import Observer
-from perfci.selection import Cell
-from perfci.timers import DEVICE_TIMERS, TIMERS
+from perfci.selection import Cell, variants_of
+from perfci.timers import TIMERS, timers_on
 
 FIRST_SEEDS = 3
 ROTATING_INPUTS = 4
@@ -70,7 +70,7 @@ def measure(
     limits = _limits(config, target)
     live = [(each.build, each.cell) for each in states if each.failure is None]
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
-    timers = DEVICE_TIMERS[target.device.kind] if timed else ()
+    timers = timers_on(target.device.kind) if timed else ()
     complete, interrupted = 0, False
     try:
         for index in range(passes if timed else 1):
@@ -124,9 +124,9 @@ def prepare_all(
     observer: Observer,
 ) -> int:
     """Let the variants that compile at their first call do so; how many cells that were."""
-    by_name = {(each.variant.kernel, each.variant.name): each for each in builds}
+    by_key = {each.variant.key: each for each in builds}
     live = [
-        (by_name[cell.variant.kernel, cell.variant.name], cell)
+        (by_key[cell.variant.key], cell)
         for cell in cells
         if not skip_reason(cell.variant, cell.case, target.device.kind)
     ]
@@ -140,14 +140,12 @@ def _begin(
     cells: Sequence[Cell], config: Config, target: Target, observer: Observer
 ) -> list[_Progress]:
     """Every cell with its build, the ones that cannot go on marked as failed or skipped."""
-    variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
-    builds = {
-        (each.variant.kernel, each.variant.name): each
-        for each in build_all(variants, config, architectures_for(config, target), observer)
-    }
+    architectures = architectures_for(config, target)
+    built = build_all(variants_of(cells), config, architectures, observer)
+    builds = {each.variant.key: each for each in built}
     states = []
     for cell in cells:
-        state = _Progress(cell=cell, build=builds[cell.variant.kernel, cell.variant.name])
+        state = _Progress(cell=cell, build=builds[cell.variant.key])
         reason = skip_reason(cell.variant, cell.case, target.device.kind)
         if reason:
             state.failure = Outcome(status=Status.SKIPPED, message=reason)

@@ -55,6 +55,11 @@ def select(kernels: Sequence[Kernel], selection: Selection, device_kind: str) ->
     ]
 
 
+def variants_of(cells: Iterable[Cell]) -> list[Variant]:
+    """The variants of some cells, each once, in their order."""
+    return list({cell.variant.key: cell.variant for cell in cells}.values())
+
+
 def left_out(kernels: Sequence[Kernel], selection: Selection, device_kind: str) -> list[Variant]:
     """The chosen variants that are declared for other kinds of device only."""
     return [

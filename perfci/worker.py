@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from perfci.check import (
     Subject,
@@ -25,7 +24,7 @@ from perfci.check import (
 from perfci.clocks import read_clock
 from perfci.entry import Call, Entry, load_entry
 from perfci.history.model import Status
-from perfci.inputs import Arguments, Reference, describe, draw_inputs, load_reference
+from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
 from perfci.outcome import Outcome, Timing
 from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
@@ -91,9 +90,8 @@ class Bench:
             subject.entry.bind(each, into.tensors)
             for each, into in zip(arguments, outputs, strict=True)
         ]
-        workload = Workload(
-            calls=calls, set_bytes=_set_bytes(arguments[0], templates), device=subject.device
-        )
+        set_bytes = count_bytes([*arguments[0].values(), *templates])
+        workload = Workload(calls=calls, set_bytes=set_bytes, device=subject.device)
         with torch.no_grad():
             timings, invalid = self._read_timers(task, workload)
             try:
@@ -122,11 +120,6 @@ class Bench:
             clocks = tuple(each for each in (before, read_clock(self._uuid)) if each is not None)
             timings.append(replace(timing, clocks=clocks))
         return timings, invalid
-
-
-def _set_bytes(arguments: Arguments, outputs: Sequence[Tensor]) -> int:
-    tensors = [*arguments.values(), *outputs]
-    return sum(each.numel() * each.element_size() for each in tensors if isinstance(each, Tensor))
 
 
 def _check_after_timing(

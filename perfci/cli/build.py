@@ -25,7 +25,7 @@ from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.columns import Column, lay_out
 from perfci.run import architectures_for, build_all, prepare_all
-from perfci.selection import Cell, Selection, select
+from perfci.selection import Selection, select, variants_of
 
 _COLUMNS = (
     Column("kernel"),
@@ -82,10 +82,10 @@ def _build(config: Config, selection: Selection, device: str | None) -> tuple[li
     server = PassServer(child_environment(config.cache))
     target = None if device == "cuda" else find_target(device, server.probe_gpus)
     kind = target.device.kind if target else "cuda"
-    cells: list[Cell] = select(discover(config.kernels), selection, kind)
-    variants = list({(c.variant.kernel, c.variant.name): c.variant for c in cells}.values())
+    cells = select(discover(config.kernels), selection, kind)
+    architectures = architectures_for(config, target)
     with progress() as observer:
-        builds = build_all(variants, config, architectures_for(config, target), observer)
+        builds = build_all(variants_of(cells), config, architectures, observer)
         prepared = 0
         if target is not None:
             with lock_device(target.device):

@@ -35,40 +35,48 @@ class Timer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerEntry:
-    """A timer's module, imported only where it measures, and the contract that it keeps.
+    """A timer's module, imported only where it measures, its kind of device, and its contract.
 
     The version goes up with every change that could move a latency.
     """
 
     module: str
+    device: str
     contract: Contract
 
 
 TIMERS = {
     "cpu": TimerEntry(
         module="perfci.timers.cpu",
+        device="cpu",
         contract=Contract(timer="cpu", version=1, l2="warm", warm_up="steady", inputs="rotating"),
     ),
     "cuda_cold": TimerEntry(
         module="perfci.timers.cuda_cold",
+        device="cuda",
         contract=Contract(
             timer="cold", version=1, l2="flushed", warm_up="steady", inputs="rotating"
         ),
     ),
     "cuda_hot": TimerEntry(
         module="perfci.timers.cuda_hot",
+        device="cuda",
         contract=Contract(
             timer="hot", version=1, l2="resident", warm_up="steady", inputs="rotating"
         ),
     ),
     "host": TimerEntry(
         module="perfci.timers.host",
+        device="cuda",
         contract=Contract(timer="host", version=1, l2="warm", warm_up="steady", inputs="rotating"),
     ),
 }
+"""Name → timer; of those of a device the primary one comes first."""
 
-DEVICE_TIMERS = {"cpu": ("cpu",), "cuda": ("cuda_cold", "cuda_hot", "host")}
-"""Kind of device → the timers that measure on it, the primary one first."""
+
+def timers_on(device_kind: str) -> tuple[str, ...]:
+    """The names of the timers that measure on a kind of device, the primary one first."""
+    return tuple(name for name, entry in TIMERS.items() if entry.device == device_kind)
 
 
 def timer(name: str) -> Timer:

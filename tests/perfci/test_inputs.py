@@ -13,6 +13,7 @@ from perfci.inputs import (
     as_float64,
     as_tuple,
     call_wanted,
+    count_bytes,
     describe,
     draw_inputs,
     load_reference,
@@ -102,3 +103,9 @@ def test_a_reference_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
         load_reference(kernel)
     words = "cannot be imported: ModuleNotFoundError: No module named 'nowhere'"
     assert str(raised.value) == f"{folder}/reference.py: {words}"
+
+
+def test_bytes_are_those_of_the_elements_of_tensors() -> None:
+    assert count_bytes([]) == 0
+    wide = torch.zeros(4, 8, dtype=torch.float64)
+    assert count_bytes([wide[:, ::2], torch.zeros(3, dtype=torch.float16), 2.5]) == 4 * 4 * 8 + 6

@@ -127,6 +127,7 @@ def test_a_mistake_in_the_reference_is_named(tmp_path: Path, reference: str, mes
     ("files", "message"),
     [
         ({"Plain__cpp": ""}, "Plain.cpp: bad name 'Plain'"),
+        ({"plain__cpp": "", "wrong_plain__py": ""}, "control 'plain' has the name of a variant"),
         ({"plain__cpp": "", "plain__py": ""}, "plain.py: variant 'plain' stands in plain.cpp"),
         ({"plain__cpp": "// perfci: flags = [\n"}, "plain.cpp: its 'perfci:' lines are not valid"),
         (

@@ -7,7 +7,7 @@ import scratch
 
 from perfci.errors import UsageError
 from perfci.kernel import Kernel, discover
-from perfci.selection import Selection, left_out, select
+from perfci.selection import Selection, left_out, select, variants_of
 
 _CASES = """\
 [[bench]]
@@ -62,6 +62,12 @@ def test_all_smoke_cases_are_meant_unless_told_otherwise(kernels: list[Kernel]) 
         "second/plain/quick",
         "second/plain/odd",
     ]
+
+
+def test_variants_come_once_and_in_order(kernels: list[Kernel]) -> None:
+    variants = variants_of(select(kernels, Selection(), "cpu"))
+    keys = [("first", "library"), ("first", "plain"), ("second", "plain")]
+    assert [each.key for each in variants] == keys
 
 
 def test_the_full_tier_holds_all_cases(kernels: list[Kernel]) -> None:
