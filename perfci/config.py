@@ -40,6 +40,7 @@ class Config:
 
 _ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 _TESTBED = re.compile(r"\w[\w .:+-]{0,99}")
+_EMBEDDED = "sqlite:///"
 _SETTABLE = {each.name for each in fields(Config)} - {"root"}
 
 
@@ -49,26 +50,23 @@ def load_config(
     """The configuration for a folder (default: the current one) and its parents.
 
     The project's root is the nearest folder upwards that has [tool.perfci] in its pyproject.toml,
-    else the nearest git checkout, else the folder itself. Flags that are None are not given.
+    else the nearest git checkout, else the folder itself. Relative paths are taken from the root,
+    those of flags from the folder. Flags that are None are not given.
     """
     variables = os.environ if environment is None else environment
     start = (start or Path.cwd()).resolve()
     root, table = _project(start)
-    values = _checked(table, f"{root / 'pyproject.toml'}: [tool.perfci]")
-    values |= _checked(_from_environment(variables), "environment")
-    values |= _checked({k: v for k, v in flags.items() if v is not None}, "command line")
+    given = {name: value for name, value in flags.items() if value is not None}
+    values = _placed(_checked(table, f"{root / 'pyproject.toml'}: [tool.perfci]"), root)
+    values |= _placed(_checked(_from_environment(variables), "environment"), root)
+    values |= _placed(_checked(given, "command line"), start)
     config = Config(
         root=root,
         kernels=root / "kernels",
-        store=f"sqlite:///{root / '.perfci' / 'history.db'}",
+        store=f"{_EMBEDDED}{root / '.perfci' / 'history.db'}",
         cache=Path(variables.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfci",
         cxx=variables.get("CXX") or "g++",
     )
-    for key in ("kernels", "cache"):
-        if key in values:
-            values[key] = (root / Path(values[key]).expanduser()).resolve()
-    if "store" in values:
-        values["store"] = _store_url(values["store"], root)
     return replace(config, **values)
 
 
@@ -213,9 +211,20 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
 """Key → what it must be; the others are text."""
 
 
-def _store_url(store: str | Path, root: Path) -> str:
-    """A URL as it is; a plain path becomes the embedded store in that file."""
-    text = str(store)
-    if "://" in text:
-        return text
-    return f"sqlite:///{(root / Path(text).expanduser()).resolve()}"
+def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values with their relative paths taken from a folder."""
+    placed = dict(values)
+    for key in ("kernels", "cache"):
+        if key in placed:
+            placed[key] = (folder / Path(placed[key]).expanduser()).resolve()
+    if "store" in placed:
+        placed["store"] = _store_url(placed["store"], folder)
+    return placed
+
+
+def _store_url(store: str | Path, folder: Path) -> str:
+    """A URL of a server as it is; a path, by itself or in a URL, is the embedded store's file."""
+    path = str(store).removeprefix(_EMBEDDED)
+    if "://" in path or path in ("", ":memory:"):
+        return str(store)
+    return f"{_EMBEDDED}{(folder / Path(path).expanduser()).resolve()}"

@@ -118,3 +118,14 @@ def test_a_mistake_in_a_variable_is_named(
 )
 def test_a_store_is_a_path_or_a_url(tmp_path: Path, store: Any, url: str) -> None:
     assert load_config(tmp_path, environment={}, store=store).store == url
+
+
+def test_a_relative_path_of_a_flag_is_the_callers_and_of_the_file_the_roots(tmp_path: Path) -> None:
+    _project(tmp_path, "[tool.perfci]\nstore = 'sqlite:///runs.db'\nkernels = 'ops'\n")
+    inside = tmp_path / "ops" / "rope"
+    inside.mkdir(parents=True)
+    config = load_config(inside, environment={"PERFCI_CACHE": "caches"})
+    assert config.store == f"sqlite:///{tmp_path}/runs.db"
+    assert (config.kernels, config.cache) == (tmp_path / "ops", tmp_path / "caches")
+    config = load_config(inside, environment={}, store="../runs.db", kernels="..")
+    assert (config.store, config.kernels) == (f"sqlite:///{tmp_path}/ops/runs.db", tmp_path / "ops")
