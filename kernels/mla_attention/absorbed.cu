@@ -5,6 +5,9 @@
 // (the sum of p latent) @ w_up_v. So the head's w_up_k is folded into the query once, w_up_v into
 // the output once, and a position costs 2 x rank multiply-adds instead of 2 x rank x head_dim.
 //
+// Where a sequence is one tile of 32 positions, and rank and head_dim are small, one_tile.cuh does
+// it, with little else than one latency of memory to wait for; the rest is for all other shapes.
+//
 // A warp takes QUERIES queries of one head. Positions come in tiles of 32: for the logits a lane has
 // a position, for the weighted sum of latents a lane has every 32nd element of the latent; the
 // softmax is taken on line, with a running maximum and sum a query. A block of WARPS warps shares the
@@ -15,11 +18,11 @@
 #include <cuda_pipeline.h>
 
 #include "attention.cuh"
+#include "one_tile.cuh"
 
-constexpr int LANES = 32, WARPS = 4, THREADS = WARPS * LANES;
+constexpr int WARPS = 4, THREADS = WARPS * LANES;
 constexpr int TILE = LANES;       // positions
 constexpr int SLOTS = 4;          // elements of the latent a lane
-constexpr unsigned ALL = 0xffffffff;
 
 __host__ __device__ constexpr int round_up(int count, int unit) {
   return (count + unit - 1) / unit * unit;
@@ -41,17 +44,6 @@ struct Layout {
     end = w_up_v + a.rank * weight_row;
   }
 };
-
-__device__ float largest_of_warp(float value) {
-  for (int mask = LANES / 2; mask > 0; mask /= 2)
-    value = fmaxf(value, __shfl_xor_sync(ALL, value, mask));
-  return value;
-}
-
-__device__ float sum_of_warp(float value) {
-  for (int mask = LANES / 2; mask > 0; mask /= 2) value += __shfl_xor_sync(ALL, value, mask);
-  return value;
-}
 
 // Copy `count` rows of `columns` floats to rows that are `to_row` apart, asynchronously, by warps.
 __device__ void load_rows(const float *from, int64_t from_row, int count, int columns, float *to,
@@ -80,7 +72,7 @@ struct State {
   // Take in one tile. folded[i] is query i's, weights[i] is room for its 32 weights; query i sees
   // position `lane` of the tile if lane <= last + i.
   __device__ void add_tile(const Layout &at, const float *latents, const float *folded,
-                           float *weights, int rank, float scale, int last) {
+                           float *weights, int rank, int last) {
     const int lane = threadIdx.x % LANES;
     float logit[QUERIES] = {};
     const float *own = latents + lane * at.latent_row;
@@ -95,7 +87,7 @@ struct State {
     }
 #pragma unroll
     for (int i = 0; i < QUERIES; ++i) {
-      const float seen = lane <= last + i ? logit[i] * scale : -INFINITY;
+      const float seen = lane <= last + i ? logit[i] : -INFINITY;
       const float before = largest[i];
       largest[i] = fmaxf(before, largest_of_warp(seen));
       const float shrink = expf(before - largest[i]), weight = expf(seen - largest[i]);
@@ -131,7 +123,9 @@ struct State {
   }
 };
 
-// folded[i][r] = sum over d of q[i][d] * w_up_k[r][d], with zeros up to the padded rank.
+// folded[i][r] = scale * sum over d of q[i][d] * w_up_k[r][d], with zeros up to the padded rank.
+// Logits are not scaled later: one that is rounded where it is compared and not where it is
+// subtracted makes an infinite exponential at logits of 1e10.
 template <int QUERIES>
 __device__ void fold_queries(const Attention &a, const Layout &at, const float *q,
                              const float *w_up_k, float *folded) {
@@ -144,7 +138,7 @@ __device__ void fold_queries(const Attention &a, const Layout &at, const float *
       for (int i = 0; i < QUERIES; ++i)
         sum[i] += q[i * a.head_dim + d] * w_up_k[r * at.weight_row + d];
 #pragma unroll
-    for (int i = 0; i < QUERIES; ++i) folded[i * at.padded_rank + r] = sum[i];
+    for (int i = 0; i < QUERIES; ++i) folded[i * at.padded_rank + r] = sum[i] * a.scale;
   }
 }
 
@@ -191,7 +185,7 @@ __global__ void __launch_bounds__(THREADS, 4) attend(Attention a) {
     }
     if (from < t + QUERIES)
       state.add_tile(at, shared + at.latents, folded,
-                     shared + at.weights + warp * QUERIES * TILE, a.rank, a.scale, t - from);
+                     shared + at.weights + warp * QUERIES * TILE, a.rank, t - from);
     __syncthreads();
   }
 
@@ -234,6 +228,7 @@ extern "C" int perfci_run(const perfci_call *call) {
   if (int code = read_attention(call, &a)) return code;
   if (a.rank > SLOTS * LANES)
     return perfci_fail(call, "rank is %d, at most %d", a.rank, SLOTS * LANES);
+  if (is_one_tile(a)) return run_one_tile(call, a);
   // Several queries a warp share what it reads, once there are enough for every multiprocessor.
   const int64_t warps = int64_t(16) * perfci_device_attribute(cudaDevAttrMultiProcessorCount);
   return a.batch * a.heads * a.sequence >= 4 * warps ? launch<4>(call, a) : launch<1>(call, a);

@@ -7,6 +7,8 @@
 #ifndef BULK_CUH
 #define BULK_CUH
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
 using Arrival = uint64_t;  // an mbarrier in shared memory

@@ -14,8 +14,8 @@
 #ifndef RESIDENT_CUH
 #define RESIDENT_CUH
 
+#include "../include/divisor.cuh"
 #include "bulk.cuh"
-#include "divisor.cuh"
 #include "projection.cuh"
 
 constexpr int RESIDENT_THREADS = 384, CHUNKS = 2, QUAD = 4;

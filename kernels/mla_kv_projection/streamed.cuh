@@ -8,7 +8,7 @@
 
 #include <cuda_pipeline.h>
 
-#include "divisor.cuh"
+#include "../include/divisor.cuh"
 #include "projection.cuh"
 
 constexpr int THREADS = 256, LANES = 32, WARPS = THREADS / LANES;

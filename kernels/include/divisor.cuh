@@ -2,6 +2,8 @@
 #ifndef DIVISOR_CUH
 #define DIVISOR_CUH
 
+#include <cuda_runtime.h>
+
 // n / divisor for n below 2^20, in three instructions; a division of integers takes some twenty.
 struct Divisor {
   float inverse;
