@@ -34,6 +34,7 @@ class Config:
     architectures: tuple[str, ...] = ()
     repository_url: str | None = None
     side_by_side: bool = False
+    trigger: str = "local"
     cxx: str = "g++"
     nvcc: str = "nvcc"
 

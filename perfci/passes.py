@@ -40,13 +40,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 class PassServer:
-    """The fork server that starts passes; it ends with this process."""
+    """The fork server that starts passes; it ends with this process.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    With ``compiling`` it has imported torch's compiler too, which every pass with a
+    ``torch.compile`` in it would otherwise do for seconds.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, compiling: bool = False) -> None:
         apply_environment(environment)
         _check_temporary_folder()
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["perfci.worker"])
+        compilers = ["torch._dynamo", "torch._inductor.compile_fx"] if compiling else []
+        self._context.set_forkserver_preload(["perfci.worker", *compilers])
 
     def probe_gpus(self) -> tuple[Device, ...]:
         """The GPUs as torch sees them. Raises DeviceError where asking fails."""

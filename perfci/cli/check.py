@@ -14,15 +14,14 @@ from perfci.cli.options import (
     kernels_option,
     selection_of,
     selection_options,
+    server_of,
 )
-from perfci.config import child_environment
 from perfci.device import find_target
 from perfci.errors import ConfigurationError, ExitCode
 from perfci.history.model import Measurement
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
 from perfci.lock import lock_device
-from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.checks import REJECTIONS, check_table
 from perfci.run import measure
@@ -57,7 +56,7 @@ def command(
     """
     config = config_of(kernels=kernels)
     selection = selection_of(names, variants, cases, tier)
-    server = PassServer(child_environment(config.cache))
+    server = server_of(config)
     target = find_target(device, server.probe_gpus)
     kind = target.device.kind
     discovered = discover(config.kernels)

@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from perfci.config import Config, load_config
+from perfci.config import Config, child_environment, load_config
 from perfci.errors import UsageError
+from perfci.kernel import discover
+from perfci.passes import PassServer
 from perfci.selection import Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +57,13 @@ def selection_of(
     """The selection that the options describe."""
     chosen: Any = tier
     return Selection(kernels=names, variants=variants, cases=cases, tier=chosen)
+
+
+def server_of(config: Config) -> PassServer:
+    """The fork server for the kernels here. Raises ConfigurationError where they are wrong."""
+    kernels = discover(config.kernels)
+    compiling = any(each.declaration.compiles for kernel in kernels for each in kernel.variants)
+    return PassServer(child_environment(config.cache), compiling=compiling)
 
 
 def make_folder(folder: Path) -> None:

@@ -21,11 +21,12 @@ from perfci.cli.options import (
     make_folder,
     selection_of,
     selection_options,
+    server_of,
     store_option,
 )
 from perfci.cli.side_by_side import run_side_by_side
-from perfci.config import Config, child_environment
-from perfci.device import environment, find_targets
+from perfci.config import Config
+from perfci.device import environment, find_targets, has_gpu_driver
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.codec import write_run_file
@@ -122,17 +123,19 @@ def command(
     if cases_from == "commit" and not (revision or span):
         raise UsageError("--cases-from commit goes with --commit or --range")
     config = config_of(store, kernels, passes=passes)
-    server = PassServer(child_environment(config.cache))
+    server = server_of(config)
     request = _Request(
         config=config,
         selection=selection_of(names, variants, cases, tier),
         server=server,
         targets=tuple(find_targets(device, server.probe_gpus)),
         passes=config.passes,
-        trigger="range" if span else "local",
+        trigger="range" if span else config.trigger,
         out=out,
         as_json=as_json,
     )
+    if device is None and has_gpu_driver() and request.targets[0].device.kind == "cpu":
+        click.echo("there is a GPU driver, but torch sees no GPU: measuring the CPU", err=True)
     if config.side_by_side and len(request.targets) > 1:
         if out is not None:
             make_folder(out)

@@ -70,7 +70,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     )
     scratch.quick(root, timeout_s=15)
     arguments = ("run", "--device", "0", "--passes", "2", "--commit", "abcdef1", "--json")
-    ended = scratch.perfci(root, *arguments)
+    ended = scratch.perfci(root, *arguments, "--out", root / "run.json.gz")
     assert ended.returncode == 1, ended.stderr
     rows: dict[tuple[str, str], list[Any]] = {}
     for row in json.loads(ended.stdout)["measurements"]:
