@@ -77,6 +77,8 @@ def child_environment(cache: Path) -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        # Whether there is a GPU is asked of NVML: CUDA, once started, does not survive a fork.
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }
 
 
