@@ -196,7 +196,7 @@ def paint(table: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence
 
 def _name_cell(comparison: Comparison) -> str:
     key = comparison.key
-    return f"{key.kernel}/{key.variant}/{key.case}"
+    return f"{key.kernel}/{key.variant}/{key.case} {key.contract}".strip()
 
 
 def name_commit(commit: Commit) -> str:

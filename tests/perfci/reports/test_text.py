@@ -128,11 +128,11 @@ rope · cpu/1 · bench · Some CPU
   quick    headline   12.3 µs  −50.0 %  [−51.0, −49.0] %  ▼ faster
   same     headline   12.3 µs   +0.1 %    [−1.9, +2.1] %  = unchanged
 
-✗ incorrect · rope/wrong/headline
+✗ incorrect · rope/wrong/headline cpu/1
     wrong values: off by 3
-– missing · rope/gone/headline
+– missing · rope/gone/headline cpu/1
     no contender
-? inconclusive · rope/noisy/headline
+? inconclusive · rope/noisy/headline cpu/1
     the interval reaches across the threshold; +11.4 % would have shown
 
 1 incorrect, 1 slower, 1 missing, 1 inconclusive, 1 faster, 1 unchanged"""
