@@ -34,7 +34,9 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
     ]
     for kernel in dict.fromkeys(cell.kernel for cell in cells):
         group = [cell for cell in cells if cell.kernel == kernel]
-        lines += [head(kernel), *_kernel_table(group), ""]
+        cases = list(dict.fromkeys(cell.case for cell in group if cell.contract is not None))
+        only = cases[0] if len(cases) == 1 else ""
+        lines += [head(kernel, only), *_kernel_table(group, name_cases=len(cases) > 1), ""]
     lines += [] if cells else [*lay_out((), []), ""]
     lines += list_reasons(
         (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
@@ -44,7 +46,8 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
     return [*lines, count_statuses(Counter(cell.status for cell in cells))]
 
 
-def _kernel_table(cells: Sequence[Cell]) -> list[str]:
+def _kernel_table(cells: Sequence[Cell], *, name_cases: bool) -> list[str]:
+    """Write a line a variant and timed case; the case is named where there are several."""
     timers = list(dict.fromkeys(cell.contract.timer for cell in cells if cell.contract is not None))
     rows: list[tuple[str, ...]] = []
     colours: list[str] = []
@@ -56,12 +59,14 @@ def _kernel_table(cells: Sequence[Cell]) -> list[str]:
             status = _worst(shown)
             figures = _figures(shown if timed_cases else [], timers)
             checks = _count_checks(own)
-            rows.append((variant, case or "–", *figures, checks, write_status(status)))
+            names = (variant, case or "–") if name_cases else (variant,)
+            rows.append((*names, *figures, checks, write_status(status)))
             colours.append(choose_colour(status))
-    return paint(lay_out(_columns(timers), rows), rows, colours)
+    columns = _columns(timers, name_cases=name_cases)
+    return paint(lay_out(columns, rows), rows, colours)
 
 
-def _columns(timers: Sequence[str]) -> list[Column]:
+def _columns(timers: Sequence[str], *, name_cases: bool) -> list[Column]:
     figures = [Column(timer, align="right") for timer in timers]
     if len(timers) == 1:
         figures += [Column(each, align="right") for each in ("spread", "error", "yardstick")]
@@ -69,7 +74,7 @@ def _columns(timers: Sequence[str]) -> list[Column]:
         figures += [Column("error ÷ lib", align="right")]
     return [
         Column("variant", shrinks=True),
-        Column("case", shrinks=True),
+        *([Column("case", shrinks=True)] if name_cases else []),
         *figures,
         Column("checks", align="right"),
         Column("status"),

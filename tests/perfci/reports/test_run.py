@@ -87,6 +87,7 @@ def test_a_timed_case_is_a_line_and_checks_are_counted() -> None:
         _failed("big", Status.SKIPPED, "width = 9 is above the declared maximum 8"),
         replace(_PASSED, case="one_token", contract=None, latency=None),
         replace(_PASSED, kernel="attention"),
+        replace(_PASSED, kernel="attention", case="long"),
     ]
     assert _render(run_table(_RUN, cells)) == (
         """\
@@ -94,20 +95,21 @@ run 20260301T140500-4f1c · 2026-03-01 14:05Z · 1 m 12 s
 commit 0123456789 · Unroll the inner loop
 testbed bench · Some CPU
 
-rope
-  variant  case          cpu  spread    error  yardstick  checks  status
-  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
-  naive    headline        –       –        –          –     0/1  ✗ wrong values
-  big      headline        –       –        –          –     0/0  · skipped
+rope · headline
+  variant      cpu  spread    error  yardstick  checks  status
+  tiled    12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
+  naive          –       –        –          –     0/1  ✗ wrong values
+  big            –       –        –          –     0/0  · skipped
 
 attention
   variant  case          cpu  spread    error  yardstick  checks  status
-  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04     1/1  ✓ passed
+  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
+  tiled    long      12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
 
 ✗ wrong values · rope/naive/headline
     error 3.1 above the bound 4.4e-04
 
-3 passed, 1 failed, 1 skipped"""
+4 passed, 1 failed, 1 skipped"""
     )
 
 
@@ -118,9 +120,9 @@ def test_several_timers_stand_side_by_side_and_one_that_failed_is_named() -> Non
     )
     cells = [replace(_PASSED, contract=cold), replace(captured, metrics=_PASSED.metrics)]
     assert _render(run_table(_RUN, cells)).splitlines()[4:9] == [
-        "rope",
-        "  variant  case         cold  hot  error ÷ lib  checks  status",
-        "  tiled    headline  12.3 µs    –         0.85     0/1  ✗ invalid timing",
+        "rope · headline",
+        "  variant     cold  hot  error ÷ lib  checks  status",
+        "  tiled    12.3 µs    –         0.85     0/1  ✗ invalid timing",
         "",
         "✗ invalid timing · rope/tiled/headline",
     ]
@@ -135,8 +137,8 @@ def test_a_case_that_is_only_checked_shows_where_it_fails() -> None:
     ]
     assert _render(run_table(_RUN, cells)).splitlines()[4:9] == [
         "rope",
-        "  variant  case  checks  status",
-        "  tiled    –        1/2  ✗ wrong shape",
+        "  variant  checks  status",
+        "  tiled       1/2  ✗ wrong shape",
         "",
         "✗ wrong shape · rope/tiled/odd",
     ]
