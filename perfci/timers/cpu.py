@@ -48,8 +48,8 @@ def measure(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        warm_up(call, read, budget_s=budget_s)
-        samples_ns, stop = collect(read, budget_s=budget_s)
+        warm_up(call, read, budget_s=budget_s, clock_ns=clock_ns)
+        samples_ns, stop = collect(read, budget_s=budget_s, clock_ns=clock_ns)
     finally:
         if collecting:
             gc.enable()

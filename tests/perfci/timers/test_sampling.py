@@ -1,8 +1,7 @@
 """When there are enough samples, and when a kernel is warm."""
 
 import math
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -14,10 +13,49 @@ from perfci.timers.sampling import (
     SCARCE_SAMPLES,
     TARGET,
     WARM_UP_CALLS,
+    WARM_UP_NS,
     collect,
     median_half_width,
     warm_up,
 )
+
+_MS = 1_000_000
+
+
+class Clock:
+    """A clock that only calls and readings move, and that counts both."""
+
+    def __init__(self, *, call_ns: int = 1000, read_ns: int = 1000) -> None:
+        self.now_ns = 0
+        self.calls = self.reads = 0
+        self._call_ns, self._read_ns = call_ns, read_ns
+
+    def call(self) -> None:
+        self.now_ns += self._call_ns
+        self.calls += 1
+
+    def reading(self, latencies: Callable[[int], Sequence[float]]) -> Callable[[], Sequence[float]]:
+        """Read what is to be read at each turn, counted from 0."""
+
+        def read() -> Sequence[float]:
+            self.now_ns += self._read_ns
+            self.reads += 1
+            return latencies(self.reads - 1)
+
+        return read
+
+    def collect(
+        self, latencies: Callable[[int], Sequence[float]], *, budget_s: float = 1.0
+    ) -> tuple[list[float], Stop]:
+        return collect(self.reading(latencies), budget_s=budget_s, clock_ns=lambda: self.now_ns)
+
+    def warm_up(self, latencies: Callable[[int], Sequence[float]], *, budget_s: float) -> None:
+        warm_up(self.call, self.reading(latencies), budget_s=budget_s, clock_ns=lambda: self.now_ns)
+
+
+def _two_modes(turn: int) -> list[float]:
+    return [1.0 + turn % 2]
+
 
 _LATENCIES = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=200)
 
@@ -40,18 +78,12 @@ def test_the_interval_is_that_of_the_ranks() -> None:
 
 
 def test_steady_samples_converge_at_the_least_number() -> None:
-    samples, stop = collect(lambda: [10.0], budget_s=60)
+    samples, stop = Clock().collect(lambda _: [10.0])
     assert (len(samples), stop) == (MINIMUM_SAMPLES, Stop.CONVERGED)
 
 
 def test_more_samples_are_read_until_the_median_is_known() -> None:
-    numbers = count()
-
-    def read() -> Sequence[float]:
-        index = next(numbers)
-        return [1000.0 + (0 if index >= 60 else index % 2 * 100)]
-
-    samples, stop = collect(read, budget_s=60)
+    samples, stop = Clock().collect(lambda turn: [1000.0 + (0 if turn >= 60 else turn % 2 * 100)])
     assert stop is Stop.CONVERGED
     assert len(samples) == 2 * MINIMUM_SAMPLES
     assert median_half_width(samples[:MINIMUM_SAMPLES]) > TARGET
@@ -59,44 +91,51 @@ def test_more_samples_are_read_until_the_median_is_known() -> None:
 
 
 def test_two_modes_that_never_narrow_are_stable_above_the_target() -> None:
-    numbers = count()
-    samples, stop = collect(lambda: [1.0 + next(numbers) % 2], budget_s=60)
+    samples, stop = Clock().collect(_two_modes)
     assert (len(samples), stop) == (4 * MINIMUM_SAMPLES, Stop.STABILISED)
 
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_budget_that_is_spent_ends_it_with_a_few_at_the_least(batch: int) -> None:
-    numbers = count()
-    samples, stop = collect(lambda: [1.0 + next(numbers) % 2] * batch, budget_s=-1)
+    samples, stop = Clock().collect(lambda turn: _two_modes(turn) * batch, budget_s=0)
     assert stop is Stop.OUT_OF_TIME
     assert len(samples) == math.ceil(SCARCE_SAMPLES / batch) * batch
 
 
+def test_the_reading_that_outlasts_the_budget_is_the_last() -> None:
+    samples, stop = Clock(read_ns=4 * _MS).collect(_two_modes, budget_s=0.1)
+    assert (len(samples), stop) == (26, Stop.OUT_OF_TIME)
+
+
 def test_a_budget_that_is_spent_may_have_sufficed() -> None:
-    samples, stop = collect(lambda: [1.0] * 60, budget_s=-1)
+    samples, stop = Clock().collect(lambda _: [1.0] * 60, budget_s=0)
     assert (len(samples), stop) == (60, Stop.CONVERGED)
 
 
-def test_a_warm_kernel_is_called_often_enough_and_read_twice() -> None:
-    calls, reads = count(), count()
-    warm_up(lambda: next(calls), lambda: (next(reads), [1.0] * 20)[1], budget_s=60)
-    assert next(calls) >= WARM_UP_CALLS
-    assert next(reads) == 2
+@pytest.mark.parametrize("call_ns", [1000, 10 * _MS])
+def test_a_warm_kernel_is_called_often_and_long_enough_and_read_twice(call_ns: int) -> None:
+    clock = Clock(call_ns=call_ns)
+    clock.warm_up(lambda _: [1.0] * 20, budget_s=60)
+    assert clock.calls == max(WARM_UP_CALLS, WARM_UP_NS // call_ns)
+    assert clock.reads == 2
 
 
 def test_a_kernel_that_becomes_faster_is_read_until_it_holds() -> None:
-    reads = count()
-
-    def read() -> Sequence[float]:
-        return [1.0 + 2.0 ** -next(reads)] * 20
-
-    warm_up(lambda: None, read, budget_s=60)
-    assert 2.0 ** -(next(reads) - 1) < 0.06
+    clock = Clock()
+    clock.warm_up(lambda turn: [1.0 + 2.0**-turn] * 20, budget_s=60)
+    assert clock.reads == 6  # 1 + 1/16 and 1 + 1/32 are 3 % apart; those before them 6 %
 
 
-def test_a_kernel_that_never_holds_is_left_to_the_passes() -> None:
-    reads = count()
-    warm_up(lambda: None, lambda: [2.0 ** next(reads)], budget_s=0)
-    assert next(reads) == 0
-    warm_up(lambda: None, lambda: [float(10 ** (next(reads) % 2))] * 20, budget_s=0.1)
-    assert next(reads) > 2
+def test_a_kernel_that_never_holds_is_left_to_the_passes_after_half_the_budget() -> None:
+    clock = Clock(read_ns=_MS)
+    clock.warm_up(lambda turn: [float(10 ** (turn % 2))] * 20, budget_s=0.1)
+    assert clock.reads == 25  # 25 ms of calls, and then as many of readings
+
+
+@pytest.mark.parametrize(("budget_s", "calls"), [(0.0, 1), (0.02, 3)])
+def test_a_budget_that_is_spent_with_calls_leaves_nothing_to_read(
+    budget_s: float, calls: int
+) -> None:
+    clock = Clock(call_ns=4 * _MS)
+    clock.warm_up(lambda _: [1.0] * 20, budget_s=budget_s)
+    assert (clock.calls, clock.reads) == (calls, 0)
