@@ -42,6 +42,7 @@ class Config:
 _ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 _TESTBED = re.compile(r"\w[\w .:+-]{0,99}")
 _EMBEDDED = "sqlite:///"
+_PREFIX = "PERFCI_"
 _SETTABLE = {each.name for each in fields(Config)} - {"root"}
 
 
@@ -118,11 +119,17 @@ def _perfci_table(pyproject: Path) -> dict[str, Any] | None:
 
 
 def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
-    known = {f"PERFCI_{name.upper()}": name for name in _SETTABLE}
+    known = {name.upper(): name for name in _SETTABLE}
     given: dict[str, Any] = {}
     for variable, text in variables.items():
-        if variable in known and text:
-            given[known[variable]] = _parsed(known[variable], text, variable)
+        if not variable.startswith(_PREFIX):
+            continue
+        name = variable.removeprefix(_PREFIX)
+        if name not in known:
+            hint = did_you_mean(name, known, prefix=_PREFIX)
+            raise ConfigurationError(f"{variable}: unknown {hint}")
+        if text:
+            given[known[name]] = _parsed(known[name], text, variable)
     return given
 
 

@@ -94,6 +94,10 @@ def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [
+        ("PERFCI_STOER", "runs.db", "PERFCI_STOER: unknown (did you mean 'PERFCI_STORE'?)"),
+        ("PERFCI_STOER", "", "PERFCI_STOER: unknown (did you mean 'PERFCI_STORE'?)"),
+        ("PERFCI_ROOT", "/", "PERFCI_ROOT: unknown (none of that name is known)"),
+        ("PERFCI_", "", "PERFCI_: unknown (none of that name is known)"),
         ("PERFCI_PASSES", "many", "PERFCI_PASSES=many: must be a number"),
         ("PERFCI_PASSES", "0", "environment: passes = 0 must be above 0"),
         ("PERFCI_THRESHOLD", "2", "environment: threshold = 2.0 must lie between 0 and 1"),
