@@ -14,5 +14,5 @@ def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str:
     if near:
         return f"(did you mean '{prefix}{near[0]}'?)"
     if 0 < len(names) <= 8:
-        return f"(known: {', '.join(names)})"
+        return f"(known: {', '.join(prefix + each for each in names)})"
     return "(none of that name is known)"

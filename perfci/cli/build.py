@@ -15,13 +15,13 @@ from perfci.cli.options import (
     kernels_option,
     selection_of,
     selection_options,
-    server_of,
 )
-from perfci.config import Config
+from perfci.config import Config, child_environment
 from perfci.device import find_target
 from perfci.errors import ExitCode
 from perfci.kernel import discover
 from perfci.lock import lock_device
+from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.columns import Column, lay_out
 from perfci.run import architectures_for, build_all, prepare_all
@@ -79,10 +79,12 @@ def command(
 
 def _build(config: Config, selection: Selection, device: str | None) -> tuple[list[Build], int]:
     """Build for the device; for one of which only the kind is said, compile and prepare nothing."""
-    server = server_of(config)
+    kernels = discover(config.kernels)
+    # Without torch's compiler: where nothing has changed only the GPUs are asked for.
+    server = PassServer(child_environment(config.cache))
     target = None if device == "cuda" else find_target(device, server.probe_gpus)
     kind = target.device.kind if target else "cuda"
-    cells = select(discover(config.kernels), selection, kind)
+    cells = select(kernels, selection, kind)
     architectures = architectures_for(config, target)
     with progress() as observer:
         builds = build_all(variants_of(cells), config, architectures, observer)
