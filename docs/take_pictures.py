@@ -1,7 +1,9 @@
 """Take the pictures of the documentation: the dashboard over a store, in headless Chromium.
 
-    perfci history import examples/h200 examples/cpu --store pictures.db
-    python docs/take_pictures.py pictures.db docs/pictures
+    perfci history import examples/h200 examples/cpu --store real.db
+    perfci history import examples/planted-h200 --store planted.db
+    python docs/take_pictures.py real.db docs/pictures overview
+    python docs/take_pictures.py planted.db docs/pictures kernel
 
 Needs Chromium and the package playwright.
 """
@@ -9,6 +11,7 @@ Needs Chromium and the package playwright.
 import argparse
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -35,16 +38,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("pages", nargs="+", choices=PAGES)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     app = create_app(f"sqlite:///{options.store.resolve()}")
     with make_server("127.0.0.1", 0, app.server, handler_class=_Quiet) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        take(f"http://127.0.0.1:{server.server_port}", options.folder)
+        take(f"http://127.0.0.1:{server.server_port}", options.folder, options.pages)
         server.shutdown()
 
 
-def take(address: str, folder: Path) -> None:
+def take(address: str, folder: Path, names: Sequence[str]) -> None:
     """Take the pictures of a dashboard that is served."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -52,8 +56,8 @@ def take(address: str, folder: Path) -> None:
         )
         for size, (width, height) in SIZES.items():
             page = browser.new_page(viewport={"width": width, "height": height})
-            for name, path in PAGES.items():
-                page.goto(address + path)
+            for name in names:
+                page.goto(address + PAGES[name])
                 page.wait_for_timeout(_SETTLE_MS)
                 page.screenshot(path=folder / f"{name}-{size}.png")
         browser.close()
