@@ -39,7 +39,7 @@ def progress() -> Iterator[Observer]:
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[label]}", markup=True),
+        TextColumn("{task.fields[label]}", style="dim", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         yield BarObserver(bars)
