@@ -1,27 +1,31 @@
 """How far long work is: lines in a log, a bar on a terminal."""
 
+import contextlib
 import os
 import pty
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from perfci.progress import progress
 
 
-@contextmanager
-def _terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Standard error as a terminal of 80 columns; gives what was written to it so far."""
+def _on_terminal(monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, int, int, str]) -> str:
+    """What these steps write to standard error where that is a terminal."""
     screen, stderr = pty.openpty()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     with os.fdopen(stderr, "w") as terminal, monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", terminal)
-        yield lambda: os.read(screen, 1 << 16).decode()
-    os.close(screen)
+        with progress() as observer:
+            for step in steps:
+                observer.step(*step)
+    written = b""
+    with os.fdopen(screen, "rb", buffering=0) as reading, contextlib.suppress(OSError):
+        while chunk := reading.read(1 << 16):  # an error once all has been read
+            written += chunk
+    return written.decode()
 
 
 def test_a_log_has_a_line_for_each_quarter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,21 +54,18 @@ def test_work_of_few_steps_has_a_line_for_each(capsys: pytest.CaptureFixture[str
 def test_a_terminal_has_a_bar_for_each_phase(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with _terminal(monkeypatch) as shown:
-        with progress() as observer:
-            observer.step("build", 2, 9, "axpb/plain")
-            observer.step("pass 1", 1, 4, "axpb/plain/one")
-            observer.step("build", 9, 9, "axpb/other")
-        screen = shown()
+    screen = _on_terminal(
+        monkeypatch,
+        ("build", 2, 9, "axpb/plain"),
+        ("pass 1", 1, 4, "axpb/plain/one"),
+        ("build", 9, 9, "axpb/other"),
+    )
     assert capsys.readouterr() == ("", "")
-    last = [re.sub(r"\x1b\[[\d;?]*\w", "", each).strip() for each in screen.splitlines()]
-    bars = [each for each in last if "━" in each]
+    lines = [re.sub(r"\x1b\[[\d;?]*\w", "", each).strip() for each in screen.splitlines()]
+    bars = [each for each in lines if "━" in each]
     assert re.fullmatch(r"build +━{24} 9/9 0:00:\d\d axpb/other", bars[-2])
     assert re.fullmatch(r"pass 1 +[━╸╺ ]{24} 1/4 0:00:\d\d axpb/plain/one", bars[-1])
 
 
 def test_a_label_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _terminal(monkeypatch) as shown:
-        with progress() as observer:
-            observer.step("build", 1, 1, "[/red]axpb[0]")
-        assert "[/red]axpb[0]" in shown()
+    assert "[/red]axpb[0]" in _on_terminal(monkeypatch, ("build", 1, 1, "[/red]axpb[0]"))
