@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +83,7 @@ def build(
     """Build variants in parallel; one Build each, in their order.
 
     ``on_step(done, total, name)`` hears of each compilation that ends. Raises
-    BuildEnvironmentError where a needed compiler or ninja is missing.
+    BuildEnvironmentError where a needed compiler is missing.
     """
     cache = _cache_folder(config)
     prepared = [_prepare(variant, config, architectures) for variant in variants]
@@ -187,14 +187,12 @@ def _compile(
     config: Config,
     on_step: Callable[[int, int, str], None],
 ) -> dict[str, Build]:
-    ninja = find_ninja()
-    if ninja is None:
-        raise BuildEnvironmentError("ninja is missing; install it: pip install ninja")
     _sweep(cache)
     unique = list({each.digest: each for each in targets}.values())
     with _temporary_folder(cache) as scratch:
-        _write_ninja_file(scratch, unique)
-        log = _run_ninja(ninja, scratch, config.build_timeout_s, on_step)
+        for target in unique:
+            _write_script(scratch, target)
+        log = _run(_builder(scratch, unique), config.build_timeout_s, on_step)
         return {each.digest: _collect(each, scratch, cache, log) for each in unique}
 
 
@@ -223,34 +221,48 @@ def _sweep(cache: Path) -> None:
             continue  # its owner is alive
 
 
-def _write_ninja_file(scratch: Path, targets: Iterable[_Target]) -> None:
+def _write_script(scratch: Path, target: _Target) -> None:
+    """Write the script that compiles a target in a folder of its own, with its log and times."""
+    folder = scratch / target.digest
+    folder.mkdir()
+    words = shlex.join([*target.command, "-o", str(folder / LIBRARY)])
+    _script(scratch, target).write_text(
+        f"cd {shlex.quote(str(folder))}\nstart=$(date +%s.%N)\n{words} >log 2>&1\n"
+        "status=$?\necho $start $(date +%s.%N) >times\nexit $status\n",
+        encoding="utf-8",
+    )
+
+
+def _script(scratch: Path, target: _Target) -> Path:
+    return scratch / target.digest / "compile.sh"
+
+
+def _builder(scratch: Path, targets: Sequence[_Target]) -> list[str]:
+    """The command that runs every script: ninja, all at once; a shell where there is no ninja."""
+    ninja = find_ninja()
+    names = [f"{target.variant.kernel}/{target.variant.name}" for target in targets]
+    if ninja is None:
+        lines = ["trap 'kill 0' TERM"]
+        for number, (target, name) in enumerate(zip(targets, names, strict=True), 1):
+            lines += [
+                f"sh {shlex.quote(str(_script(scratch, target)))} & wait $!",
+                f"echo '{_STATUS}{number} {len(targets)} {name}'",
+            ]
+        (scratch / "build.sh").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return ["sh", str(scratch / "build.sh")]
     lines = ["rule compile", "  command = sh $script", "  description = $name"]
-    for target in targets:
-        folder = scratch / target.digest
-        folder.mkdir()
-        output, script = folder / LIBRARY, folder / "compile.sh"
-        words = shlex.join([*target.command, "-o", str(output)])
-        script.write_text(
-            f"cd {shlex.quote(str(folder))}\nstart=$(date +%s.%N)\n{words} >log 2>&1\n"
-            "status=$?\necho $start $(date +%s.%N) >times\nexit $status\n",
-            encoding="utf-8",
-        )
+    for target, name in zip(targets, names, strict=True):
         lines += [
-            f"build {_ninja_escaped(str(output))}: compile",
-            f"  script = {_ninja_escaped(shlex.quote(str(script)))}",
-            f"  name = {target.variant.kernel}/{target.variant.name}",
+            f"build {_ninja_escaped(str(scratch / target.digest / LIBRARY))}: compile",
+            f"  script = {_ninja_escaped(shlex.quote(str(_script(scratch, target))))}",
+            f"  name = {name}",
         ]
     (scratch / "build.ninja").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [ninja, "-C", str(scratch), "-k", "0"]
 
 
-def _run_ninja(
-    ninja: str,
-    scratch: Path,
-    timeout_s: float,
-    on_step: Callable[[int, int, str], None],
-) -> str:
-    """Let ninja run every target, failed or not, and return what it printed."""
-    command = [ninja, "-C", str(scratch), "-k", "0"]
+def _run(command: Sequence[str], timeout_s: float, on_step: Callable[[int, int, str], None]) -> str:
+    """Let a builder run every target, failed or not, and return what it printed."""
     printed: list[str] = []
     cut_short = threading.Event()
 
@@ -267,7 +279,7 @@ def _run_ninja(
         env=inherited_environment(NINJA_STATUS=f"{_STATUS}%f %t "),
         start_new_session=True,
     ) as process:
-        # Not killed: ninja gives each compiler a process group, which it alone can end.
+        # Not killed: the builder ends its compilers, which have process groups of their own.
         killer = threading.Timer(timeout_s, end)
         killer.start()
         try:

@@ -148,6 +148,15 @@ def test_a_source_is_compiled_in_a_folder_with_any_name(tmp_path: Path) -> None:
     assert _built(root).message == ""
 
 
+@pytest.fixture(params=["ninja", "shell"])
+def builder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What runs the compilers: ninja, or the shell where there is no ninja."""
+    if request.param == "shell":
+        monkeypatch.setattr("perfci.build.find_ninja", lambda: None)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("builder")
 def test_what_does_not_compile_says_why_and_the_others_are_built(root: Path) -> None:
     scratch.write_kernel(
         root,
@@ -169,6 +178,7 @@ def test_what_does_not_compile_says_why_and_the_others_are_built(root: Path) -> 
     assert [name.partition("-")[2][:5] for name in _cached_folders(root)] == ["plain"]
 
 
+@pytest.mark.usefixtures("builder")
 def test_a_build_that_takes_too_long_is_cut_short(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
