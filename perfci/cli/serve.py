@@ -27,6 +27,7 @@ def command(host: str, port: int, repository_url: str | None, store: str | None)
     try:
         serve(config.store, host, port, repository_url=config.repository_url)
     except OSError as error:
+        reason = str(error.strerror).partition(" (while ")[0]  # the address is said already
         raise UsageError(
-            f"cannot listen at {host}:{port}: {error.strerror}; choose another with --port"
+            f"cannot listen at {host}:{port}: {reason}; choose another with --port"
         ) from None

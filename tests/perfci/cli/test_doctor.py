@@ -46,6 +46,48 @@ def test_a_shallow_clone_is_said_and_stops_nothing(
     assert "history" not in _findings(call, root)
 
 
+def test_outside_of_a_repository_runs_need_a_commit_and_nothing_is_broken(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    git = _findings(call, root)["git"]
+    assert (git["state"], git["code"]) == ("absent", 0)
+    assert git["detail"] == f"{root} is in no repository: runs need --commit SHA"
+
+
+def test_a_tree_that_differs_from_its_commit_is_said(root: Path, call: Callable[..., Any]) -> None:
+    (root / "kernels/axpb/plain.cpp").write_text("// changed\n")
+    scratch.git(root, "checkout", "-q", "--detach")
+    git = _findings(call, root)["git"]
+    sha = scratch.git(root, "rev-parse", "HEAD")
+    dirty = "dirty: runs are kept apart from the commit's"
+    assert git["detail"] == f"{sha[:10]} on detached HEAD, {dirty}"
+
+
+def test_a_repository_without_commits_is_broken(tmp_path: Path, call: Callable[..., Any]) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    git = _findings(call, root)["git"]
+    assert (git["state"], git["code"]) == ("broken", 2)
+    assert "no commits yet" in git["detail"]
+
+
+def test_a_file_that_is_no_store_is_named(root: Path, call: Callable[..., Any]) -> None:
+    (root / "notes.db").write_text("no database, but some notes\n" * 100)
+    store = _findings(call, root, "--store", "notes.db")["store"]
+    assert (store["state"], store["code"]) == ("broken", 6)
+    assert str(root / "notes.db") in store["detail"]
+
+
+def test_every_finding_has_the_same_keys_in_json(root: Path, call: Callable[..., Any]) -> None:
+    found = _findings(call, root, "--kernels", "nowhere").values()
+    assert {tuple(each) for each in found} == {("name", "state", "detail", "code")}
+    assert {each["state"] for each in found} <= {"present", "absent", "broken"}
+    assert all((each["state"] == "broken") == (each["code"] != 0) for each in found)
+
+
 @pytest.mark.parametrize(
     ("arguments", "variables", "name", "code"),
     [

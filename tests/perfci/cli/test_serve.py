@@ -1,0 +1,95 @@
+"""perfci serve: a process that answers where it says, and one line where it cannot."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+import scratch
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return scratch.quick(tmp_path / "root")
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port at which nobody listens, held so that no one else is given it."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def _answer(program: "subprocess.Popen[str]", address: str) -> str:
+    """What is answered at an address as soon as the program listens there."""
+    ended = os.pidfd_open(program.pid)
+    try:
+        while not select.select([ended], [], [], 0.05)[0]:
+            with contextlib.suppress(URLError), urlopen(address) as answer:
+                return str(answer.read().decode())
+    finally:
+        os.close(ended)
+    raise AssertionError("ended before it listened")
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_it_answers_at_the_address_it_prints_until_it_is_told_to_end(
+    root: Path, port: int, by: signal.Signals
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "perfci", "serve", "--port", str(port)],
+        cwd=root,
+        env=scratch.environment(root),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        try:
+            assert program.stdout is not None
+            address = f"http://127.0.0.1:{port}/"
+            store = f"sqlite:///{root}/.perfci/history.db"
+            said = f"dashboard of {store} at {address} (Ctrl-C ends it)\n"
+            assert program.stdout.readline() == said
+            assert "<title>perfci</title>" in _answer(program, address)
+            program.send_signal(by)
+            out, err = program.communicate()
+        finally:
+            program.kill()
+    assert (program.returncode, out, err) == (0, "", "")
+
+
+def test_a_port_that_is_taken_is_one_line(root: Path, call: Callable[..., Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        ended = call(root, "serve", "--port", str(number))
+    assert ended.code == 2
+    assert ended.err == (
+        f"perfci: cannot listen at 127.0.0.1:{number}: Address already in use; "
+        "choose another with --port\n"
+    )
+
+
+def test_a_host_that_is_none_is_one_line(root: Path, call: Callable[..., Any]) -> None:
+    ended = call(root, "serve", "--host", "192.0.2.1")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "cannot listen at 192.0.2.1:8050: " in ended.err
+
+
+def test_a_store_that_cannot_be_opened_is_told_before_anything_is_served(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    ended = call(root, "serve", "--store", "/proc/nowhere/history.db")
+    assert (ended.code, ended.out) == (6, "")
+    assert ended.err.startswith("perfci: ")
+    assert ended.err.count("\n") == 1
