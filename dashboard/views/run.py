@@ -332,6 +332,8 @@ def _metric_text(metric: Metric) -> str:
         return units.format_bytes(metric.value)
     if metric.unit == "ns":
         return units.format_latency(metric.value)
+    if metric.unit == "s":
+        return units.format_duration(metric.value)
     if metric.name.endswith("_error"):
         return units.format_error(metric.value)
     if metric.value.is_integer():

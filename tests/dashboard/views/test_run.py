@@ -1,24 +1,21 @@
-import shlex
+"""Figures beside a row's latency, each in its own unit."""
 
-from perfci.dashboard.views.run import reproduction
+import pytest
+
+from perfci.dashboard.views.run import _metric_text
+from perfci.history.model import Metric
 
 
-def test_the_command_that_measures_a_row_again_is_safe_in_a_shell(make) -> None:
-    evil = "a b'; $(reboot) `x` && <c>"
-    cell = make.cell(evil, kernel=evil, case=evil)
-    words = shlex.split(reproduction(make.commit(0, sha=evil), cell))
-    assert words == [
-        "git",
-        "switch",
-        "--detach",
-        evil,
-        "&&",
-        "perfci",
-        "run",
-        "--kernel",
-        evil,
-        "--variant",
-        evil,
-        "--case",
-        evil,
-    ]
+@pytest.mark.parametrize(
+    ("name", "value", "unit", "text"),
+    [
+        ("compile_s", 1.7982878684997559, "s", "1.8 s"),
+        ("bytes_moved", 864 * 1024.0, "B", "864 KiB"),
+        ("max_abs_error", 2.34e-4, "", "2.3e-04"),
+        ("flops", 18_874_368.0, "", "18,874,368"),
+        ("score", 0.25, "points", "0.25 points"),
+        ("setup", 12_345.0, "ns", "12.3 µs"),
+    ],
+)
+def test_a_metric_is_written_in_its_unit(name: str, value: float, unit: str, text: str) -> None:
+    assert _metric_text(Metric(name=name, value=value, unit=unit)) == text
