@@ -132,12 +132,12 @@ def _find_obstacle(
 ) -> tuple[Verdict, str] | None:
     """Say why the latencies of a pair cannot be compared; None where they can."""
     if not pair.contender:
-        return Verdict.MISSING, f"no contender{_look_elsewhere(pair.key, contender_keys)}"
+        return _look_elsewhere(pair.key, contender_keys, Verdict.MISSING, "no contender")
     worst = _worst(pair.contender)
     if worst.status is not Status.PASSED:
         return _blame(worst, pair.baseline)
     if not pair.baseline:
-        return Verdict.NEW, f"no baseline{_look_elsewhere(pair.key, baseline_keys)}"
+        return _look_elsewhere(pair.key, baseline_keys, Verdict.NEW, "no baseline")
     best = min(pair.baseline, key=_rank)
     if best.status is not Status.PASSED:
         return Verdict.NEW, f"no baseline: {_describe(best)}"
@@ -164,18 +164,24 @@ def _find_unusable_passes(pair: _Pair) -> tuple[Verdict, str] | None:
     return None
 
 
-def _look_elsewhere(key: SeriesKey, keys: Iterable[SeriesKey]) -> str:
-    """Name the nearest thing that the other side has, since only the key keeps them apart."""
+def _look_elsewhere(
+    key: SeriesKey, keys: Iterable[SeriesKey], verdict: Verdict, lack: str
+) -> tuple[Verdict, str]:
+    """Say what a side lacks and name the nearest thing that it has: only the key keeps them apart.
+
+    Another version of the timer makes the sides incomparable; another testbed is no measurement.
+    """
     cell = (key.kernel, key.case, key.variant)
     near = sorted(each for each in keys if (each.kernel, each.case, each.variant) == cell)
     timer = key.contract.partition("/")[0]
     for each in near:
         if each.contract == key.contract:
-            return f": measured on {each.testbed} ({each.device_model}) there"
+            return verdict, f"{lack}: measured on {each.testbed} ({each.device_model}) there"
     for each in near:
         if each.contract.partition("/")[0] == timer:
-            return f": timed by {each.contract} there, which is not compared with {key.contract}"
-    return ""
+            other = f"timed by {each.contract} there, which is not compared with {key.contract}"
+            return Verdict.INCOMPARABLE, f"{lack}: {other}"
+    return verdict, lack
 
 
 def _compare_untimed(pair: _Pair, verdict: Verdict, reason: str) -> Comparison:

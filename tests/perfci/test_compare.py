@@ -168,9 +168,10 @@ def test_a_cell_that_is_gone_is_missing_and_one_that_came_is_new() -> None:
     assert new.baseline_ns is None
 
 
-def test_another_version_of_the_timer_is_named_on_both_sides() -> None:
+def test_another_version_of_the_timer_is_incomparable_and_named_on_both_sides() -> None:
     contender = _side(_cell(_STEADY, contract=replace(_CPU, version=2)))
     old, new = compare(_side(_cell(_STEADY)), contender)
+    assert old.verdict is new.verdict is Verdict.INCOMPARABLE
     assert old.reason == "no contender: timed by cpu/2 there, which is not compared with cpu/1"
     assert new.reason == "no baseline: timed by cpu/1 there, which is not compared with cpu/2"
 
