@@ -1,24 +1,14 @@
 import math
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from records import measurement, run
 
-from perfci.history.model import (
-    Commit,
-    Contract,
-    Device,
-    Environment,
-    Measurement,
-    Pass,
-    Run,
-    Status,
-)
+from perfci.history.model import Pass, Status
 from perfci.history.summary import cell, interquartile_mean, run_summary, summarise
 
-CONTRACT = Contract(timer="cpu", version=1, l2="none", warm_up="adaptive", inputs="rotating")
 LATENCIES = st.floats(min_value=1e-3, max_value=1e15)
 
 
@@ -77,40 +67,21 @@ def test_summary_pools_samples_but_keeps_the_passes_apart():
     assert type(latency.sample_count) is int
 
 
-def measurement(case, status, passes=()):
-    return Measurement(
-        kernel="k", case=case, variant="v", contract=CONTRACT, status=status, passes=passes
-    )
-
-
 def test_cell_has_a_latency_only_where_there_are_samples():
-    passed = measurement("a", Status.PASSED, (Pass(index=0, samples_ns=(5.0,)),))
+    passed = measurement((5.0,))
     assert cell("r1", passed).latency == summarise(passed.passes)
-    failed = cell("r1", measurement("b", Status.TIMEOUT))
+    failed = cell("r1", measurement(case="b", status=Status.TIMEOUT))
     assert (failed.run_id, failed.case, failed.latency) == ("r1", "b", None)
 
 
 def test_run_summary_counts_statuses_in_their_own_order():
     statuses = [Status.TIMEOUT, Status.SKIPPED, Status.BUILD_FAILED, Status.TIMEOUT]
-    run = Run(
-        run_id="r1",
-        commit=Commit(sha="a" * 40, committed_at=datetime(2026, 1, 1, tzinfo=UTC)),
-        environment=Environment(
-            testbed="t",
-            device=Device(kind="cpu", model="m"),
-            torch="2",
-            python="3",
-            os="l",
-            host="h",
-        ),
-        started_at=datetime(2026, 1, 2, tzinfo=UTC),
-        duration_s=1.5,
-        measurements=tuple(measurement(f"c{n}", each) for n, each in enumerate(statuses)),
-    )
-    summary = run_summary(run)
+    cells = [measurement(case=f"c{n}", status=each) for n, each in enumerate(statuses)]
+    recorded = run(*cells, run_id="r1")
+    summary = run_summary(recorded)
     assert summary.status_counts == (
         (Status.BUILD_FAILED, 1),
         (Status.TIMEOUT, 2),
         (Status.SKIPPED, 1),
     )
-    assert (summary.run_id, summary.commit, summary.trigger) == ("r1", run.commit, "local")
+    assert (summary.run_id, summary.commit, summary.trigger) == ("r1", recorded.commit, "local")

@@ -1,89 +1,20 @@
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from records import CPU, cell, summary
 
 from perfci.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Side, compare
-from perfci.history.model import (
-    Cell,
-    Commit,
-    Comparison,
-    Contract,
-    Device,
-    Environment,
-    LatencySummary,
-    RunSummary,
-    Status,
-    Verdict,
-)
+from perfci.history.model import Cell, Comparison, Status, Verdict
 from perfci.timers import TIMERS
-
-_MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
-_CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
-
-
-def _run(run_id: str, *, sha: str = "a" * 40, testbed: str = "bench") -> RunSummary:
-    return RunSummary(
-        run_id=run_id,
-        commit=Commit(sha=sha, committed_at=_MOMENT),
-        environment=Environment(
-            testbed=testbed,
-            device=Device(kind="cpu", model="Some CPU"),
-            torch="2.13.0",
-            python="3.11",
-            os="Linux",
-            host="host",
-        ),
-        started_at=_MOMENT,
-        duration_s=1.0,
-        trigger="local",
-        attempt=1,
-        perfci_version="0",
-        status_counts=(),
-    )
-
-
-def _cell(
-    means_ns: Sequence[float] = (),
-    *,
-    run_id: str = "r",
-    variant: str = "v",
-    status: Status = Status.PASSED,
-    message: str = "",
-    contract: Contract | None = _CPU,
-    workload: str = "w",
-) -> Cell:
-    latency = None
-    if means_ns:
-        latency = LatencySummary(
-            median_ns=means_ns[0],
-            lower_quartile_ns=means_ns[0],
-            upper_quartile_ns=means_ns[0],
-            minimum_ns=min(means_ns),
-            sample_count=50 * len(means_ns),
-            pass_means_ns=tuple(means_ns),
-        )
-    return Cell(
-        run_id=run_id,
-        kernel="rope",
-        case="headline",
-        variant=variant,
-        contract=contract,
-        status=status,
-        message=message,
-        latency=latency,
-        workload_digest=workload,
-    )
 
 
 def _side(*cells: Cell, testbed: str = "bench") -> Side:
-    return Side([_run(each, testbed=testbed) for each in {cell.run_id for cell in cells}], cells)
+    return Side([summary(each, testbed=testbed) for each in {cell.run_id for cell in cells}], cells)
 
 
 def _only(baseline: Side, contender: Side) -> Comparison:
@@ -96,44 +27,44 @@ _STEADY = (1000.0, 1001.0, 999.0)
 
 def test_twice_as_slow_is_a_regression_and_back_an_improvement() -> None:
     slow = [2 * each for each in _STEADY]
-    comparison = _only(_side(_cell(_STEADY)), _side(_cell(slow)))
+    comparison = _only(_side(cell(_STEADY)), _side(cell(slow)))
     assert comparison.verdict is Verdict.REGRESSION
     assert comparison.ratio == pytest.approx(2.0)
     assert comparison.baseline_ns == pytest.approx(1000.0, rel=1e-3)
     assert comparison.contender_ns == pytest.approx(2000.0, rel=1e-3)
     assert comparison.interval is not None
     assert 1.05 < comparison.interval[0] < 2.0 < comparison.interval[1]
-    assert _only(_side(_cell(slow)), _side(_cell(_STEADY))).verdict is Verdict.IMPROVEMENT
+    assert _only(_side(cell(slow)), _side(cell(_STEADY))).verdict is Verdict.IMPROVEMENT
 
 
 def test_one_run_of_a_host_timer_cannot_call_a_cell_unchanged_but_three_can() -> None:
-    once = _side(_cell(_STEADY))
+    once = _side(cell(_STEADY))
     comparison = _only(once, once)
     assert comparison.verdict is Verdict.INCONCLUSIVE
     assert comparison.reason == "the interval reaches across the threshold"
     assert comparison.smallest_visible_change == pytest.approx(0.114, abs=0.002)
-    thrice = _side(*(_cell(_STEADY, run_id=each) for each in "abc"))
+    thrice = _side(*(cell(_STEADY, run_id=each) for each in "abc"))
     assert _only(thrice, thrice).verdict is Verdict.UNCHANGED
 
 
 @pytest.mark.parametrize("timer", ["cuda_cold", "cuda_hot"])
 def test_one_run_behind_a_stream_blocker_can_call_a_cell_unchanged(timer: str) -> None:
-    side = _side(_cell(_STEADY, contract=TIMERS[timer].contract))
+    side = _side(cell(_STEADY, contract=TIMERS[timer].contract))
     assert _only(side, side).verdict is Verdict.UNCHANGED
 
 
 def test_runs_that_disagree_raise_no_alarm_where_one_of_them_would() -> None:
-    baseline = _side(_cell(_STEADY, run_id="a"), _cell(_STEADY, run_id="b"))
+    baseline = _side(cell(_STEADY, run_id="a"), cell(_STEADY, run_id="b"))
     slow = tuple(1.4 * each for each in _STEADY)
-    assert _only(baseline, _side(_cell(slow, run_id="c"))).verdict is Verdict.REGRESSION
-    mixed = _side(_cell(slow, run_id="c"), _cell(_STEADY, run_id="d"))
+    assert _only(baseline, _side(cell(slow, run_id="c"))).verdict is Verdict.REGRESSION
+    mixed = _side(cell(slow, run_id="c"), cell(_STEADY, run_id="d"))
     assert _only(baseline, mixed).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("name", ["baseline", "contender"])
 def test_one_pass_is_never_a_verdict(name: str) -> None:
-    sides = {"baseline": _side(_cell(_STEADY)), "contender": _side(_cell([9e3, 9e3]))}
-    sides[name] = _side(_cell([5000.0]))
+    sides = {"baseline": _side(cell(_STEADY)), "contender": _side(cell([9e3, 9e3]))}
+    sides[name] = _side(cell([5000.0]))
     comparison = _only(sides["baseline"], sides["contender"])
     assert comparison.verdict is Verdict.INCONCLUSIVE
     assert comparison.reason == f"needs at least 2 passes, the {name} has 1"
@@ -141,7 +72,7 @@ def test_one_pass_is_never_a_verdict(name: str) -> None:
 
 
 def test_wild_passes_allow_any_ratio() -> None:
-    wild = _side(*(_cell([ns, ns], run_id=str(ns)) for ns in (1.0, 1e150)))
+    wild = _side(*(cell([ns, ns], run_id=str(ns)) for ns in (1.0, 1e150)))
     comparison = _only(wild, wild)
     assert comparison.verdict is Verdict.INCONCLUSIVE
     assert comparison.interval is not None
@@ -153,14 +84,14 @@ def test_wild_passes_allow_any_ratio() -> None:
 
 @pytest.mark.parametrize("bad_ns", [0.0, -1.0, math.nan, math.inf])
 def test_a_latency_that_is_none_is_missing(bad_ns: float) -> None:
-    comparison = _only(_side(_cell(_STEADY)), _side(_cell([1000.0, bad_ns])))
+    comparison = _only(_side(cell(_STEADY)), _side(cell([1000.0, bad_ns])))
     assert comparison.verdict is Verdict.MISSING
     assert comparison.reason == "the contender has a latency that is not a positive number"
     assert comparison.contender_ns is None
 
 
 def test_a_cell_that_is_gone_is_missing_and_one_that_came_is_new() -> None:
-    baseline, contender = _side(_cell(_STEADY, variant="old")), _side(_cell(_STEADY, variant="new"))
+    baseline, contender = _side(cell(_STEADY, variant="old")), _side(cell(_STEADY, variant="new"))
     new, old = compare(baseline, contender)
     assert (new.verdict, new.reason) == (Verdict.NEW, "no baseline")
     assert (old.verdict, old.reason) == (Verdict.MISSING, "no contender")
@@ -169,22 +100,22 @@ def test_a_cell_that_is_gone_is_missing_and_one_that_came_is_new() -> None:
 
 
 def test_another_version_of_the_timer_is_incomparable_and_named_on_both_sides() -> None:
-    contender = _side(_cell(_STEADY, contract=replace(_CPU, version=2)))
-    old, new = compare(_side(_cell(_STEADY)), contender)
+    contender = _side(cell(_STEADY, contract=replace(CPU, version=2)))
+    old, new = compare(_side(cell(_STEADY)), contender)
     assert old.verdict is new.verdict is Verdict.INCOMPARABLE
     assert old.reason == "no contender: timed by cpu/2 there, which is not compared with cpu/1"
     assert new.reason == "no baseline: timed by cpu/1 there, which is not compared with cpu/2"
 
 
 def test_another_testbed_is_named() -> None:
-    left, right = compare(_side(_cell(_STEADY)), _side(_cell(_STEADY, run_id="q"), testbed="other"))
+    left, right = compare(_side(cell(_STEADY)), _side(cell(_STEADY, run_id="q"), testbed="other"))
     assert (left.verdict, right.verdict) == (Verdict.MISSING, Verdict.NEW)
     assert left.reason == "no contender: measured on other (Some CPU) there"
     assert right.reason == "no baseline: measured on bench (Some CPU) there"
 
 
 def test_a_changed_workload_is_incomparable() -> None:
-    comparison = _only(_side(_cell(_STEADY)), _side(_cell(_STEADY, workload="x")))
+    comparison = _only(_side(cell(_STEADY)), _side(cell(_STEADY, workload="x")))
     assert comparison.verdict is Verdict.INCOMPARABLE
     assert comparison.reason == "the reference or the case changed"
     assert comparison.ratio is None
@@ -196,8 +127,8 @@ _FAILED = ["build_failed", "runtime_error", "timeout", "invalid_timing", "missin
 
 @pytest.mark.parametrize("status", _INCORRECT)
 def test_incorrect_is_new_or_known(status: str) -> None:
-    wrong = _side(_cell(status=Status(status), message="off by 3\nat [0, 1]"))
-    comparison = _only(_side(_cell(_STEADY)), wrong)
+    wrong = _side(cell(status=Status(status), message="off by 3\nat [0, 1]"))
+    comparison = _only(_side(cell(_STEADY)), wrong)
     assert comparison.verdict is Verdict.INCORRECT
     assert comparison.reason == f"{status.replace('_', ' ')}: off by 3"
     assert _only(wrong, wrong).verdict is Verdict.KNOWN_INCORRECT
@@ -207,37 +138,37 @@ def test_incorrect_is_new_or_known(status: str) -> None:
 
 @pytest.mark.parametrize("status", _FAILED)
 def test_every_other_failure_is_missing(status: str) -> None:
-    failed = _side(_cell(status=Status(status), message="no such header"))
+    failed = _side(cell(status=Status(status), message="no such header"))
     words = status.replace("_", " ")
-    comparison = _only(_side(_cell(_STEADY)), failed)
+    comparison = _only(_side(cell(_STEADY)), failed)
     assert comparison.verdict is Verdict.MISSING
     assert comparison.reason == f"{words}: no such header"
-    comparison = _only(failed, _side(_cell(_STEADY)))
+    comparison = _only(failed, _side(cell(_STEADY)))
     assert comparison.verdict is Verdict.NEW
     assert comparison.reason == f"no baseline: {words}: no such header"
 
 
 def test_skipped_on_purpose_is_left_out() -> None:
-    skipped = _side(_cell(status=Status.SKIPPED))
+    skipped = _side(cell(status=Status.SKIPPED))
     assert compare(skipped, skipped) == []
     assert compare(Side([], []), skipped) == []
 
 
 def test_checked_only_is_left_out_unless_it_fails() -> None:
-    passed = _side(_cell(contract=None))
+    passed = _side(cell(contract=None))
     assert compare(passed, passed) == []
     assert compare(Side([], []), passed) == []
-    wrong = _side(_cell(contract=None, status=Status.WRONG_VALUES))
+    wrong = _side(cell(contract=None, status=Status.WRONG_VALUES))
     assert _only(passed, wrong).verdict is Verdict.INCORRECT
     assert _only(passed, Side([], [])).verdict is Verdict.MISSING
 
 
 def test_a_second_try_hides_no_failure_of_the_contender() -> None:
     flaky = _side(
-        _cell(_STEADY, run_id="a"),
-        _cell(run_id="b", status=Status.WRONG_VALUES, message="sometimes"),
+        cell(_STEADY, run_id="a"),
+        cell(run_id="b", status=Status.WRONG_VALUES, message="sometimes"),
     )
-    steady = _side(_cell(_STEADY))
+    steady = _side(cell(_STEADY))
     assert _only(steady, flaky).verdict is Verdict.INCORRECT
     assert _only(flaky, flaky).verdict is Verdict.INCORRECT
     assert _only(flaky, steady).verdict is Verdict.INCONCLUSIVE
@@ -245,18 +176,18 @@ def test_a_second_try_hides_no_failure_of_the_contender() -> None:
 
 def test_a_side_is_one_commit() -> None:
     with pytest.raises(ValueError, match="a side is one commit, not 2"):
-        Side([_run("a"), _run("b", sha="b" * 40)], [])
-    run = _run("a")
+        Side([summary("a"), summary("b", sha="b" * 40)], [])
+    run = summary("a")
     dirty = replace(run, run_id="b", commit=replace(run.commit, dirty="d1"))
     with pytest.raises(ValueError, match="a side is one commit, not 2"):
         Side([run, dirty], [])
     with pytest.raises(ValueError, match=r"not of this side: \['z'\]"):
-        Side([run], [_cell(run_id="z")])
+        Side([run], [cell(run_id="z")])
 
 
 @pytest.mark.parametrize(("threshold", "alpha"), [(0, 0.05), (-1, 0.05), (0.05, 0), (0.05, 1)])
 def test_a_threshold_that_means_nothing_is_refused(threshold: float, alpha: float) -> None:
-    side = _side(_cell(_STEADY))
+    side = _side(cell(_STEADY))
     with pytest.raises(ValueError, match="out of range"):
         compare(side, side, threshold=threshold, alpha=alpha)
 
@@ -267,8 +198,8 @@ _MIRRORED = {Verdict.REGRESSION: Verdict.IMPROVEMENT, Verdict.IMPROVEMENT: Verdi
 
 @given(_MEANS, _MEANS)
 def test_swapping_the_sides_inverts_the_ratio(left: list[float], right: list[float]) -> None:
-    there = _only(_side(_cell(left)), _side(_cell(right)))
-    back = _only(_side(_cell(right)), _side(_cell(left)))
+    there = _only(_side(cell(left)), _side(cell(right)))
+    back = _only(_side(cell(right)), _side(cell(left)))
     assert there.ratio is not None
     assert back.ratio == pytest.approx(1.0 / there.ratio)
     assert back.verdict is _MIRRORED.get(there.verdict, there.verdict)
@@ -277,8 +208,8 @@ def test_swapping_the_sides_inverts_the_ratio(left: list[float], right: list[flo
 @given(_MEANS, _MEANS)
 def test_order_of_passes_is_irrelevant(left: list[float], right: list[float]) -> None:
     shuffled = sorted(right)
-    there = _only(_side(_cell(left)), _side(_cell(right)))
-    again = _only(_side(_cell(left)), _side(_cell(shuffled)))
+    there = _only(_side(cell(left)), _side(cell(right)))
+    again = _only(_side(cell(left)), _side(cell(shuffled)))
     assert again.ratio == pytest.approx(there.ratio)
     assert again.verdict is there.verdict
 
@@ -286,10 +217,10 @@ def test_order_of_passes_is_irrelevant(left: list[float], right: list[float]) ->
 @given(_MEANS, _MEANS, st.integers(-10, 10))
 def test_the_unit_of_time_is_irrelevant(left: list[float], right: list[float], power: int) -> None:
     scale = 2.0**power
-    there = _only(_side(_cell(left)), _side(_cell(right)))
+    there = _only(_side(cell(left)), _side(cell(right)))
     scaled = _only(
-        _side(_cell([scale * each for each in left])),
-        _side(_cell([scale * each for each in right])),
+        _side(cell([scale * each for each in left])),
+        _side(cell([scale * each for each in right])),
     )
     assert scaled.ratio == pytest.approx(there.ratio)
     assert scaled.verdict is there.verdict
@@ -304,7 +235,7 @@ def _simulate(
         shift = random.normal(0.0, ASSUMED_RUN_SPREAD_ELSEWHERE)
         logs = shift + random.normal(0.0, 0.01, size=3)
         means_ns = 1e4 * np.exp(logs) * (slow if index == 0 else 1.0)
-        drawn.append(_cell(means_ns.tolist(), run_id=f"r{run}", variant=f"v{index}"))
+        drawn.append(cell(means_ns.tolist(), run_id=f"r{run}", variant=f"v{index}"))
     return _side(*drawn)
 
 

@@ -1,72 +1,14 @@
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import click
+from records import CPU, summary, timed_cell
 
-from perfci.history.model import (
-    Cell,
-    Commit,
-    Contract,
-    Device,
-    Direction,
-    Environment,
-    LatencySummary,
-    Metric,
-    RunSummary,
-    Status,
-)
+from perfci.history.model import Cell, Status
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.run import run_table
 
-_MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
-_CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
-_RUN = RunSummary(
-    run_id="20260301T140500-4f1c",
-    commit=Commit(
-        sha="0123456789abcdef0123456789abcdef01234567",
-        committed_at=_MOMENT,
-        subject="Unroll the inner loop",
-    ),
-    environment=Environment(
-        testbed="bench",
-        device=Device(kind="cpu", model="Some CPU"),
-        torch="2.13.0",
-        python="3.11",
-        os="Linux",
-        host="host",
-    ),
-    started_at=_MOMENT,
-    duration_s=72.0,
-    trigger="local",
-    attempt=1,
-    perfci_version="0",
-    status_counts=(
-        (Status.PASSED, 1200),
-        (Status.WRONG_VALUES, 2),
-        (Status.TIMEOUT, 1),
-        (Status.SKIPPED, 4),
-    ),
-)
-_PASSED = Cell(
-    run_id=_RUN.run_id,
-    kernel="rope",
-    case="headline",
-    variant="tiled",
-    contract=_CPU,
-    status=Status.PASSED,
-    latency=LatencySummary(
-        median_ns=12_345.0,
-        lower_quartile_ns=12_300.0,
-        upper_quartile_ns=12_600.0,
-        minimum_ns=12_000.0,
-        sample_count=100,
-        pass_means_ns=(12_345.0, 12_400.0),
-    ),
-    metrics=(
-        Metric(name="max_abs_error", value=9.31e-5, unit="", direction=Direction.LOWER),
-        Metric(name="yardstick_max_abs_error", value=1.1e-4, unit="", direction=Direction.LOWER),
-    ),
-)
+_RUN = summary()
+_PASSED = timed_cell()
 
 
 def _failed(variant: str, status: Status, message: str) -> Cell:
@@ -114,7 +56,7 @@ attention
 
 
 def test_several_timers_stand_side_by_side_and_one_that_failed_is_named() -> None:
-    cold, hot = (replace(_CPU, timer=name) for name in ("cold", "hot"))
+    cold, hot = (replace(CPU, timer=name) for name in ("cold", "hot"))
     captured = replace(
         _failed("tiled", Status.INVALID_TIMING, "cannot be captured in a CUDA graph"), contract=hot
     )

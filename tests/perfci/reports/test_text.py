@@ -1,83 +1,16 @@
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from records import summary, timed_cell
 
-from perfci.history.model import (
-    Cell,
-    Commit,
-    Comparison,
-    Contract,
-    Device,
-    Direction,
-    Environment,
-    LatencySummary,
-    Metric,
-    RunSummary,
-    SeriesKey,
-    Status,
-    Verdict,
-)
+from perfci.history.model import Comparison, SeriesKey, Verdict
 from perfci.kernel import discover
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.text import comparison_table, kernel_list, run_list
 
-_MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
-_CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
-_RUN = RunSummary(
-    run_id="20260301T140500-4f1c",
-    commit=Commit(
-        sha="0123456789abcdef0123456789abcdef01234567",
-        committed_at=_MOMENT,
-        subject="Unroll the inner loop",
-    ),
-    environment=Environment(
-        testbed="bench",
-        device=Device(kind="cpu", model="Some CPU"),
-        torch="2.13.0",
-        python="3.11",
-        os="Linux",
-        host="host",
-    ),
-    started_at=_MOMENT,
-    duration_s=72.0,
-    trigger="local",
-    attempt=1,
-    perfci_version="0",
-    status_counts=(
-        (Status.PASSED, 1200),
-        (Status.WRONG_VALUES, 2),
-        (Status.TIMEOUT, 1),
-        (Status.SKIPPED, 4),
-    ),
-)
-_PASSED = Cell(
-    run_id=_RUN.run_id,
-    kernel="rope",
-    case="headline",
-    variant="tiled",
-    contract=_CPU,
-    status=Status.PASSED,
-    latency=LatencySummary(
-        median_ns=12_345.0,
-        lower_quartile_ns=12_300.0,
-        upper_quartile_ns=12_600.0,
-        minimum_ns=12_000.0,
-        sample_count=100,
-        pass_means_ns=(12_345.0, 12_400.0),
-    ),
-    metrics=(
-        Metric(name="max_abs_error", value=9.31e-5, unit="", direction=Direction.LOWER),
-        Metric(name="yardstick_max_abs_error", value=1.1e-4, unit="", direction=Direction.LOWER),
-    ),
-)
-
-
-def _failed(variant: str, status: Status, message: str) -> Cell:
-    return replace(
-        _PASSED, variant=variant, status=status, message=message, latency=None, metrics=()
-    )
+_RUN = summary()
+_PASSED = timed_cell()
 
 
 def _render(lines: list[str]) -> str:

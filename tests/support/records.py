@@ -1,0 +1,204 @@
+"""Records of a small CPU; every default is a plain, passing one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from perfci.history.model import (
+    Cell,
+    Clock,
+    Commit,
+    Contract,
+    Device,
+    Direction,
+    Environment,
+    LatencySummary,
+    Measurement,
+    Metric,
+    Pass,
+    Run,
+    RunSummary,
+    Status,
+    Stop,
+)
+from perfci.history.summary import run_summary
+
+MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
+CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+def environment(testbed: str = "bench") -> Environment:
+    """A machine without a GPU."""
+    return Environment(
+        testbed=testbed,
+        device=Device(kind="cpu", model="Some CPU"),
+        torch="2.13.0",
+        python="3.11",
+        os="Linux",
+        host="host",
+    )
+
+
+def measurement(
+    means_ns: Sequence[float] = (),
+    *,
+    variant: str = "tiled",
+    case: str = "headline",
+    status: Status = Status.PASSED,
+    message: str = "",
+    contract: Contract | None = CPU,
+) -> Measurement:
+    """A cell with as many passes as there are means, each of one sample."""
+    return Measurement(
+        kernel="rope",
+        case=case,
+        variant=variant,
+        contract=contract,
+        status=status,
+        message=message,
+        passes=tuple(Pass(index=i, samples_ns=(mean,)) for i, mean in enumerate(means_ns)),
+        workload_digest="w",
+    )
+
+
+def run(
+    *measurements: Measurement,
+    run_id: str = "20260301T140500-4f1c",
+    sha: str = SHA,
+    testbed: str = "bench",
+) -> Run:
+    """A run of these cells at a commit without a place on a branch."""
+    return Run(
+        run_id=run_id,
+        commit=Commit(sha=sha, committed_at=MOMENT, subject="Unroll the inner loop"),
+        environment=environment(testbed),
+        started_at=MOMENT,
+        duration_s=72.0,
+        perfci_version="0",
+        measurements=measurements,
+    )
+
+
+def summary(
+    run_id: str = "20260301T140500-4f1c", *, sha: str = SHA, testbed: str = "bench"
+) -> RunSummary:
+    """A run that measured well over a thousand cells, some of which failed."""
+    counts = (
+        (Status.PASSED, 1200),
+        (Status.WRONG_VALUES, 2),
+        (Status.TIMEOUT, 1),
+        (Status.SKIPPED, 4),
+    )
+    return replace(run_summary(run(run_id=run_id, sha=sha, testbed=testbed)), status_counts=counts)
+
+
+def cell(
+    means_ns: Sequence[float] = (),
+    *,
+    run_id: str = "20260301T140500-4f1c",
+    variant: str = "tiled",
+    status: Status = Status.PASSED,
+    message: str = "",
+    contract: Contract | None = CPU,
+    workload: str = "w",
+) -> Cell:
+    """A cell as comparisons read it, with as many passes as there are means."""
+    latency = None
+    if means_ns:
+        latency = LatencySummary(
+            median_ns=means_ns[0],
+            lower_quartile_ns=means_ns[0],
+            upper_quartile_ns=means_ns[0],
+            minimum_ns=min(means_ns),
+            sample_count=50 * len(means_ns),
+            pass_means_ns=tuple(means_ns),
+        )
+    return Cell(
+        run_id=run_id,
+        kernel="rope",
+        case="headline",
+        variant=variant,
+        contract=contract,
+        status=status,
+        message=message,
+        latency=latency,
+        workload_digest=workload,
+    )
+
+
+def timed_cell() -> Cell:
+    """A cell as tables show it: 12.3 µs with a spread of 2.4 %, and its errors."""
+    latency = LatencySummary(
+        median_ns=12_345.0,
+        lower_quartile_ns=12_300.0,
+        upper_quartile_ns=12_600.0,
+        minimum_ns=12_000.0,
+        sample_count=100,
+        pass_means_ns=(12_345.0, 12_400.0),
+    )
+    metrics = (
+        Metric(name="max_abs_error", value=9.31e-5, unit=""),
+        Metric(name="yardstick_max_abs_error", value=1.1e-4, unit=""),
+    )
+    return replace(cell(), latency=latency, metrics=metrics)
+
+
+def rich_run(
+    run_id: str = "r1",
+    *,
+    sha: str = "a" * 40,
+    testbed: str = "bench-1",
+    hours: float = 0,
+    dirty: str | None = None,
+    measurements: tuple[Measurement, ...] | None = None,
+) -> Run:
+    """A run in which every field says something, started some hours after another."""
+    start = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+    device = Device(kind="cuda", model="NVIDIA H200", uuid="GPU-1", memory_bytes=2**37)
+    return Run(
+        run_id=run_id,
+        commit=Commit(
+            sha=sha,
+            committed_at=start - timedelta(days=1),
+            parents=("b" * 40, "c" * 40),
+            position=41,
+            branch="main",
+            subject="Fuse <rope> & 'add'",
+            dirty=dirty,
+        ),
+        environment=replace(environment(testbed), device=device, cuda="13.0"),
+        started_at=start + timedelta(hours=hours),
+        duration_s=12.5,
+        trigger="push",
+        attempt=2,
+        perfci_version="0.1.0",
+        measurements=_rich_measurements() if measurements is None else measurements,
+    )
+
+
+def _rich_measurements() -> tuple[Measurement, ...]:
+    clocks = (Clock(sm_mhz=1980.0, throttle_reasons=("power cap", "heat")), Clock())
+    passes = (
+        Pass(index=1, samples_ns=(10.1, 1e-3 / 3, 12.25), loops=7, clocks=clocks),
+        Pass(index=0, samples_ns=(11.0,), stop=Stop.OUT_OF_TIME),
+    )
+    timed: dict[str, Any] = {
+        "passes": passes,
+        "metrics": (
+            Metric(name="rms_error", value=1 / 3, unit="", direction=Direction.LOWER),
+            Metric(name="bandwidth", value=2.5e12, unit="B/s", direction=Direction.HIGHER),
+        ),
+        "workload_digest": "aa11",
+        "source_digest": "bb22",
+        "identity": (("device code", "cc33"), ("registers", "32")),
+    }
+    failed = measurement(
+        variant="plain", status=Status.BUILD_FAILED, message="line one: 'µ'\n\tline two"
+    )
+    return (
+        replace(measurement((1.0,), variant="fused"), **timed),
+        measurement(variant="fused", case="one_token", contract=None),
+        replace(failed, kernel="add"),
+    )
