@@ -1,0 +1,117 @@
+"""perfci compare: what a script is told of two recorded commits."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scratch
+from records import measurement, run
+
+from perfci.history.model import Measurement, Status
+from perfci.history.stores import open_store
+
+_STEADY = (1000.0, 1001.0, 999.0)
+_SLOW = tuple(2 * each for each in _STEADY)
+_A, _B = "a" * 40, "b" * 40
+
+Compared = Callable[..., Any]
+
+
+@pytest.fixture
+def compared(tmp_path: Path, call: Callable[..., Any]) -> Compared:
+    """Record cells at two commits, in so many runs of each, and compare these commits."""
+    root = scratch.quick(tmp_path / "root")
+
+    def ended(
+        baseline: Iterable[Measurement],
+        contender: Iterable[Measurement],
+        *arguments: str,
+        runs: int = 1,
+    ) -> Any:
+        with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+            for sha, cells in ((_A, baseline), (_B, contender)):
+                for number in range(runs):
+                    store.add(run(*cells, run_id=f"{sha[0]}{number}", sha=sha))
+        return call(root, "compare", _A, _B[:7], *arguments)
+
+    return ended
+
+
+def test_a_regression_is_1(compared: Compared) -> None:
+    ended = compared([measurement(_STEADY)], [measurement(_SLOW)])
+    assert (ended.code, ended.err) == (1, "")
+    assert "  tiled    headline   1.00 µs  +100 %" in ended.out
+    assert ended.out.endswith("\n1 slower\n")
+
+
+def test_an_improvement_is_0(compared: Compared) -> None:
+    ended = compared([measurement(_SLOW)], [measurement(_STEADY)], "--json")
+    assert ended.code == 0
+    (row,) = json.loads(ended.out)
+    assert (row["verdict"], row["key"]["variant"]) == ("improvement", "tiled")
+    assert row["ratio"] == pytest.approx(0.5)
+
+
+def test_several_runs_that_agree_are_0_also_where_inconclusive_fails(compared: Compared) -> None:
+    cells = [measurement(_STEADY)]
+    ended = compared(cells, cells, "--fail-on", "inconclusive", runs=3)
+    assert (ended.code, ended.out.endswith("\n1 unchanged\n")) == (0, True)
+
+
+@pytest.mark.parametrize(("arguments", "code"), [((), 0), (("--fail-on", "inconclusive"), 8)])
+def test_inconclusive_is_8_only_when_asked_for(
+    compared: Compared, arguments: tuple[str, ...], code: int
+) -> None:
+    cells = [measurement(_STEADY)]
+    ended = compared(cells, cells, *arguments)
+    assert (ended.code, ended.out.endswith("\n1 inconclusive\n")) == (code, True)
+
+
+def test_a_wrong_result_is_1_and_outweighs_a_missing_cell(compared: Compared) -> None:
+    wrong = measurement(status=Status.WRONG_VALUES, message="off by 3")
+    ended = compared([measurement(_STEADY), measurement(_STEADY, variant="gone")], [wrong])
+    assert ended.code == 1
+    assert "\n    wrong values: off by 3\n" in ended.out
+    assert ended.out.endswith("\n1 incorrect, 1 missing\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--fail-on", "inconclusive")])
+def test_a_missing_cell_is_9(compared: Compared, arguments: tuple[str, ...]) -> None:
+    both = [measurement(_STEADY), measurement(_STEADY, variant="gone")]
+    assert compared(both, both[:1], *arguments).code == 9
+
+
+def test_another_workload_is_7(compared: Compared) -> None:
+    cell = measurement(_STEADY)
+    assert compared([cell], [replace(cell, workload_digest="other")]).code == 7
+
+
+def test_a_comparison_of_nothing_is_9(compared: Compared) -> None:
+    ended = compared([], [])
+    assert (ended.code, ended.out) == (9, "  (none)\n\nnothing compared\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("c" * 40, "bbbbbbb"), 9, f"nothing is recorded at {'c' * 40}"),
+        ((_A, _B, "--testbed", "other"), 9, "on testbed 'other'"),
+        ((_A, "main"), 2, "'main' is no commit"),
+        ((_A, _B + "+dirty"), 9, "+dirty"),
+    ],
+)
+def test_what_is_not_recorded_is_one_line(
+    compared: Compared,
+    call: Callable[..., Any],
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+) -> None:
+    compared([measurement(_STEADY)], [measurement(_STEADY)])
+    ended = call(tmp_path / "root", "compare", *arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (code, "", 1)
+    assert words in ended.err
