@@ -9,9 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import scratch
+from dash import dcc
 
+from perfci.dashboard.answers import answer_kernel
+from perfci.dashboard.site import Site
 from perfci.history.codec import read_run_file
 from perfci.history.model import Run
 from perfci.history.stores import open_store
@@ -239,6 +243,20 @@ def test_an_interrupted_run_keeps_its_complete_passes(
     assert len(_runs(root)) == complete + 1
 
 
+def _median_ns(run: Run) -> float:
+    """The latency that was read of the only timed cell of a run."""
+    (timed,) = (each for each in run.measurements if each.passes)
+    return float(np.median([sample for each in timed.passes for sample in each.samples_ns]))
+
+
+def _drawn(store: str, kernel: str, variant: str) -> list[tuple[str, float]]:
+    """The points of a variant on the page of its kernel, from left to right: (SHA, µs)."""
+    page = answer_kernel({"kernel": kernel}, Site(store_url=store, repository_url=None))
+    (graph,) = (each for each in page._traverse() if isinstance(each, dcc.Graph))
+    traces = [each for each in graph.figure["data"] if each["name"] == variant]
+    return list(zip(traces[0]["x"], traces[0]["y"], strict=True))
+
+
 @pytest.mark.long
 def test_a_range_is_measured_from_old_to_new(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
@@ -268,6 +286,9 @@ def test_a_range_is_measured_from_old_to_new(
     assert {(run.trigger, run.attempt, run.commit.dirty) for run in runs} == {("range", 1, None)}
     assert len({run.measurements[0].source_digest for run in runs}) == 3
     assert {each.case for run in runs for each in run.measurements} == {"large", "one", "odd_2"}
+
+    points = _drawn(f"sqlite:///{root}/.perfci/history.db", "axpb", "plain")
+    assert points == [(run.commit.sha, pytest.approx(_median_ns(run) / 1000)) for run in runs]
 
     ended = measured()
     assert (ended.returncode, len(_runs(root))) == (9, 3)
