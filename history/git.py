@@ -19,6 +19,22 @@ _ENVIRONMENT = {
     "LANGUAGE": "C",
     "LC_ALL": "C",
 }
+_ELSEWHERE = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+)
+"""Variables by which git looks elsewhere than in the folder it is given; its hooks set them."""
+_NOT_FOUND = 127
+"""What ``env`` exits with where there is no such program."""
 _OPTIONS = ("--no-pager", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
 
 
@@ -39,7 +55,11 @@ def ask_git(root: Path, *arguments: str) -> GitAnswer:
     if any("\0" in each for each in arguments):
         raise CommitError("git takes no NUL character in its arguments")
     try:
-        status, output, complaint = _execute(["git", "-C", str(root), *_OPTIONS, *arguments])
+        status, output, complaint = _execute(
+            [*_without_elsewhere(), "git", "-C", str(root), *_OPTIONS, *arguments]
+        )
+        if status == _NOT_FOUND:
+            raise FileNotFoundError
     except FileNotFoundError:
         raise CommitError("git is not installed: install it, or name the commit by hand") from None
     except OSError as error:
@@ -61,6 +81,15 @@ def run_git(root: Path, *arguments: str) -> str:
         complaint = answer.complaint or f"exit status {answer.status}"
         raise CommitError(f"git {arguments[0]} in {one_line(str(root))}: {complaint}")
     return answer.output
+
+
+def _without_elsewhere() -> list[str]:
+    """The beginning of a command that takes the variables away, where there are any.
+
+    GitPython adds to the variables of a command and cannot take one away.
+    """
+    found = [name for name in _ELSEWHERE if name in os.environ]
+    return ["env", *(f"--unset={name}" for name in found)] if found else []
 
 
 def _execute(command: list[str]) -> tuple[int, bytes, bytes]:
