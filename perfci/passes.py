@@ -304,12 +304,15 @@ def _enter(
     from perfci.worker import Bench  # noqa: PLC0415 — imports torch, which the parent must not
 
     bench = Bench(target, limits)
+    own_pid = os.getpid()
     for index in range(first, len(tasks)):
         sys.stdout.flush()
         with contextlib.suppress(OSError):
             os.write(1, _TASK_MARK)
         _send(messages, encode_message("start", index))
         outcome = bench.perform(tasks[index])
+        if os.getpid() != own_pid:
+            os._exit(0)  # a copy that a kernel has forked and let return has nothing to say
         _send(messages, encode_message("done", index, outcome))
         if not bench.is_sound():
             break

@@ -28,6 +28,7 @@ from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inpu
 from perfci.outcome import Outcome, Timing
 from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
+from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
 
 
@@ -40,13 +41,30 @@ class Bench:
         self._limits = limits
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
+        self._surroundings = read_surroundings()
+        self._last = Status.PASSED
 
     def is_sound(self) -> bool:
-        """Whether this process can go on; after a fault on a GPU it cannot."""
-        return is_sound(self._device)
+        """Whether this process can go on with another kernel's cells.
+
+        It cannot after a fault, nor where a kernel has changed what the next one would meet.
+        """
+        return (
+            self._last not in (Status.RUNTIME_ERROR, Status.BUILD_FAILED)
+            and read_surroundings() == self._surroundings
+            and is_sound(self._device)
+        )
 
     def perform(self, task: Task) -> Outcome:
         """Check one cell and, where it is right, time it."""
+        outcome = self._performed(task)
+        if replaced := replaced_function():
+            message = f"replaces {replaced}, by which it would be judged"
+            outcome = Outcome(status=Status.RUNTIME_ERROR, message=message)
+        self._last = outcome.status
+        return outcome
+
+    def _performed(self, task: Task) -> Outcome:
         try:
             subject = self._subject(task)
         except Exception as error:  # noqa: BLE001 — a variant's import may raise anything
