@@ -27,18 +27,23 @@ class Row:
     cells: dict[Place, Cell | None]
 
     @property
+    def check_count(self) -> int:
+        """How many cases were checked, or should have been; one with several timers is one."""
+        return sum(not _is_skipped(cells) for cells in self._by_case())
+
+    @property
     def passed_count(self) -> int:
-        """How many cells passed their check."""
+        """How many cases passed, whichever timers they have."""
         return sum(
-            cell is not None and cell.status is Status.PASSED for cell in self.cells.values()
+            not _is_skipped(cells)
+            and all(each is not None and not each.status.is_failure for each in cells)
+            for cells in self._by_case()
         )
 
     @property
     def skipped_count(self) -> int:
-        """How many cells the variant declares impossible."""
-        return sum(
-            cell is not None and cell.status is Status.SKIPPED for cell in self.cells.values()
-        )
+        """How many cases the variant declares impossible."""
+        return sum(_is_skipped(cells) for cells in self._by_case())
 
     @property
     def worst_error(self) -> Cell | None:
@@ -48,6 +53,12 @@ class Row:
         """
         cells = [cell for cell in self.cells.values() if cell is not None and cell.metric(ERROR)]
         return max(cells, key=_error_rank, default=None)
+
+    def _by_case(self) -> Iterable[list[Cell | None]]:
+        cases: dict[str, list[Cell | None]] = {}
+        for place, cell in self.cells.items():
+            cases.setdefault(place.case, []).append(cell)
+        return cases.values()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +213,10 @@ def error_ratio(cell: Cell) -> float | None:
     if yardstick.value == 0:
         return 0.0 if error.value == 0 else math.inf
     return error.value / yardstick.value
+
+
+def _is_skipped(cells: Iterable[Cell | None]) -> bool:
+    return all(cell is not None and cell.status is Status.SKIPPED for cell in cells)
 
 
 def _error_rank(cell: Cell) -> tuple[float, float]:

@@ -151,7 +151,7 @@ def _kernel(snapshot: Snapshot, kernel: str, rows: Sequence[Row], timer: str) ->
             heading("Variant", kind="first"),
             *(_case_heading(snapshot.testbed, kernel, case, timer) for case in cases),
             heading("Worst error", kind="number"),
-            heading("Passed", kind="number"),
+            heading("Checks", kind="number"),
         ]
     )
     body = [_row(snapshot, kernel, row, cases, timer) for row in rows]
@@ -211,7 +211,7 @@ def _error(row: Row) -> Component:
 
 
 def _checks(row: Row) -> Child:
-    total = len(row.cells) - row.skipped_count
+    total = row.check_count
     text = f"{units.format_count(row.passed_count)} of {units.format_count(total)}"
     if row.skipped_count:
         text += f", {units.format_count(row.skipped_count)} skipped"

@@ -24,7 +24,7 @@ def test_a_cell_known_before_and_absent_now_is_kept_as_missing(make) -> None:
     snapshot = take_runs([make.run(1)], [before])
     rows = {row.variant: row for row in snapshot.tables["scale"]}
     assert set(rows["gone"].cells.values()) == {None}
-    assert (rows["gone"].passed_count, len(rows["gone"].cells)) == (0, 2)
+    assert (rows["gone"].passed_count, rows["gone"].check_count) == (0, 2)
     gone = snapshot.comparisons[Place("scale", "gone", "large", "cpu/1")]
     assert gone.verdict is Verdict.MISSING
 
@@ -57,7 +57,16 @@ def test_skipped_cells_are_no_checks_and_failed_ones_have_not_passed(make) -> No
         make.cell(case="tiny", timer=None, status=Status.WRONG_VALUES, message="off"),
     ]
     row = take_runs([make.run(0, cells)]).tables["scale"][0]
-    assert (row.passed_count, row.skipped_count, len(row.cells)) == (2, 1, 4)
+    assert (row.passed_count, row.skipped_count, row.check_count) == (2, 1, 3)
+
+
+def test_a_case_with_several_timers_is_one_check(make) -> None:
+    timed = [make.cell(timer=timer) for timer in ("cold", "hot", "host")]
+    row = take_runs([make.run(0, timed)]).tables["scale"][0]
+    assert (row.passed_count, row.check_count) == (1, 1)
+    timed[1] = make.cell(timer="hot", status=Status.INVALID_TIMING, message="empty graph")
+    row = take_runs([make.run(0, timed)]).tables["scale"][0]
+    assert (row.passed_count, row.check_count) == (0, 1)
 
 
 def test_the_worst_error_is_the_largest_beside_the_yardsticks(make) -> None:
