@@ -1,7 +1,7 @@
 """Put the dashboard together and serve it."""
 
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import dash
@@ -82,14 +82,23 @@ def create_app(
     return app
 
 
-def serve(store_url: str, host: str, port: int, *, repository_url: str | None = None) -> None:
+def serve(
+    store_url: str,
+    host: str,
+    port: int,
+    *,
+    repository_url: str | None = None,
+    on_listening: Callable[[int], None] = lambda _port: None,
+) -> None:
     """Serve the dashboard of a store until interrupted.
 
-    Raises OSError where the address cannot be bound.
+    ``on_listening`` hears the port once there is one; 0 asks for any that is free. Raises OSError
+    where the address cannot be bound.
     """
     app = create_app(store_url, repository_url=repository_url, hosts=(host,))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
+        on_listening(listening.getsockname()[1])
         waitress.serve(
             app.server,
             sockets=[listening],

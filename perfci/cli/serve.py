@@ -23,9 +23,18 @@ def command(host: str, port: int, repository_url: str | None, store: str | None)
     """
     config = config_of(store, repository_url=repository_url)
     open_store(config.store).close()
-    click.echo(f"dashboard of {config.store} at http://{host}:{port}/ (Ctrl-C ends it)")
+
+    def announce(bound_port: int) -> None:
+        click.echo(f"dashboard of {config.store} at http://{host}:{bound_port}/ (Ctrl-C ends it)")
+
     try:
-        serve(config.store, host, port, repository_url=config.repository_url)
+        serve(
+            config.store,
+            host,
+            port,
+            repository_url=config.repository_url,
+            on_listening=announce,
+        )
     except OSError as error:
         reason = str(error.strerror).partition(" (while ")[0]  # the address is said already
         raise UsageError(
