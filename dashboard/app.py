@@ -1,5 +1,6 @@
 """Put the dashboard together and serve it."""
 
+import logging
 import socket
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -96,6 +97,8 @@ def serve(
     where the address cannot be bound.
     """
     app = create_app(store_url, repository_url=repository_url, hosts=(host,))
+    # It warns of each request that meets no idle thread for a moment, at the start every one.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
         on_listening(listening.getsockname()[1])
