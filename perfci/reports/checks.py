@@ -1,11 +1,12 @@
 """A check of variants and negative controls, as lines for a terminal, at most 80 wide."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from perfci import units
 from perfci.history.model import Measurement, Status
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.text import list_reasons, write_status
+from perfci.reports.text import count_statuses, list_reasons, write_status
 
 _COLUMNS = (
     Column("variant", shrinks=True),
@@ -37,23 +38,44 @@ def check_table(
         lines += [kernel, *lay_out(_COLUMNS, [_write(row) for row in group]), ""]
     lines += list_reasons(
         (f"{row.kernel}/{row.variant}/{row.case}", write_status(row.status), row.message)
-        for row in rows
+        for row in [*rows, *_one_each(_unbuilt(controls))]
         if row.status.is_failure
     )
-    names = dict.fromkeys(f"{row.kernel}/{row.variant}" for row in controls)
+    names = dict.fromkeys(_name(row) for row in controls)
     if names:
         lines += ["negative controls"]
         lines += lay_out(_CONTROL_COLUMNS, [(name, _rejection(name, controls)) for name in names])
         lines += [""]
-    if accepted:
-        text = f"no case rejects {', '.join(accepted)}: the cases are too weak to be trusted"
+    lines += _explain_accepted(controls, accepted)
+    counts = count_statuses(Counter(row.status for row in rows))
+    rejected = f"{len(names) - len(accepted)} of {len(names)} controls rejected" if names else ""
+    return [*lines, "; ".join(part for part in (counts, rejected) if part)]
+
+
+def _explain_accepted(controls: Sequence[Measurement], accepted: Sequence[str]) -> list[str]:
+    unbuilt = {_name(row) for row in _unbuilt(controls)}
+    broken = ", ".join(name for name in accepted if name in unbuilt)
+    weak = ", ".join(name for name in accepted if name not in unbuilt)
+    lines: list[str] = []
+    if broken:
+        lines += [*wrap(f"{broken}: does not build, which proves nothing; repair it", indent=0), ""]
+    if weak:
+        text = f"no case rejects {weak}: the cases are too weak to be trusted"
         lines += [*wrap(text, indent=0), ""]
-    passed = sum(not row.status.is_failure for row in rows)
-    rejected = len(names) - len(accepted)
-    return [
-        *lines,
-        f"{passed} of {len(rows)} checks fine, {rejected} of {len(names)} controls rejected",
-    ]
+    return lines
+
+
+def _unbuilt(controls: Sequence[Measurement]) -> list[Measurement]:
+    return [row for row in controls if row.status is Status.BUILD_FAILED]
+
+
+def _one_each(rows: Sequence[Measurement]) -> list[Measurement]:
+    """One row for each control: what a build says is the same for every case."""
+    return list({_name(row): row for row in rows}.values())
+
+
+def _name(row: Measurement) -> str:
+    return f"{row.kernel}/{row.variant}"
 
 
 def _write(row: Measurement) -> tuple[str, ...]:
@@ -67,9 +89,5 @@ def _write(row: Measurement) -> tuple[str, ...]:
 
 
 def _rejection(name: str, controls: Sequence[Measurement]) -> str:
-    cases = [
-        row.case
-        for row in controls
-        if f"{row.kernel}/{row.variant}" == name and row.status in REJECTIONS
-    ]
+    cases = [row.case for row in controls if _name(row) == name and row.status in REJECTIONS]
     return ", ".join(cases) or "nothing"

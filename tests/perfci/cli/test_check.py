@@ -62,7 +62,16 @@ def test_a_control_that_is_accepted_is_an_error_with_its_name(root: Path) -> Non
 def test_the_table_names_the_control(root: Path) -> None:
     ended = scratch.perfci(root, "check", "--kernel", "weak")
     assert ended.returncode == 1
-    assert "weak/first_only" in ended.stdout
+    assert "no case rejects weak/first_only: the cases are too weak to be trusted" in ended.stdout
+    assert "weak/unbuilt: does not build, which proves nothing; repair it" in ended.stdout
+    assert "✗ build failed · weak/unbuilt/one" in ended.stdout
+    assert ended.stdout.endswith("\n1 passed, 0 failed, 0 skipped; 2 of 4 controls rejected\n")
+
+
+def test_a_skipped_case_is_not_counted_as_passed(root: Path) -> None:
+    ended = scratch.perfci(root, "check", "--kernel", "strong", "--variant", "contiguous")
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines()[-1].endswith("passed, 0 failed, 1 skipped")
 
 
 def test_controls_that_are_rejected_are_fine(root: Path) -> None:
