@@ -7,6 +7,7 @@ from perfci.history import commits
 from perfci.history.errors import CommitError
 from perfci.history.model import RunSummary
 from perfci.history.stores import Store
+from perfci.history.text import one_line
 
 
 def runs_at(
@@ -17,6 +18,7 @@ def runs_at(
     ``revision`` is whatever git understands, or a SHA's beginning where git does not know it.
     ``REV+dirty`` means the newest dirty tree at that commit, ``REV+DIGEST`` a certain one.
     """
+    revision = one_line(revision)
     name, plus, digest = revision.partition("+")
     sha = _sha(where, name)
     found = [

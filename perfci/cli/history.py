@@ -12,11 +12,12 @@ from perfci.cli.options import (
     make_folder,
     store_option,
 )
-from perfci.errors import ExitCode
+from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.errors import RunFileError
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
+from perfci.history.text import one_line
 from perfci.reports.text import run_list
 from perfci.runs import runs_at
 
@@ -88,16 +89,22 @@ def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
 def import_(files: tuple[Path, ...], store: str | None) -> int:
     r"""Bring in run files; a folder stands for the run files in it.
 
-    A run that is there already is left alone. A file that cannot be read is named and left, and
-    the others are brought in.
+    A run that is there already is left alone. A file that cannot be read, or whose run is there
+    under the same id with other contents, is named and left; the others are brought in.
 
     \b
     Example:
       perfci history import run.json.gz
       perfci history import examples/h200
     """
-    paths = [path for each in files for path in _run_files(each)]
     refused = 0
+    paths: list[Path] = []
+    for each in files:
+        found = _run_files(each)
+        if not found:
+            click.echo(f"perfci: {one_line(str(each))}: no run files in it", err=True)
+            refused += 1
+        paths += found
     with open_store(config_of(store).store) as history:
         counts = {"new": 0, "known": 0}
         for path in paths:
@@ -113,10 +120,23 @@ def import_(files: tuple[Path, ...], store: str | None) -> int:
 
 
 def _import_one(store: Store, path: Path) -> bool:
-    return store.add(read_run_file(path))
+    """Whether the run of a file is new. RunFileError where another run has its id."""
+    run = read_run_file(path)
+    if store.add(run):
+        return True
+    if store.run(run.run_id) != run:
+        raise RunFileError(
+            f"{one_line(str(path))}: {store.url} has another run {run.run_id}; left as it is there"
+        )
+    return False
 
 
 def _run_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    return sorted(each for each in path.iterdir() if each.name.endswith((".json.gz", ".json")))
+    """A file itself; of a folder the run files in it. Raises UsageError where it is unreadable."""
+    try:
+        if not path.is_dir():
+            return [path]
+        return sorted(each for each in path.iterdir() if each.name.endswith((".json.gz", ".json")))
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        raise UsageError(f"{one_line(str(path))}: cannot be read ({reason})") from None

@@ -1,0 +1,58 @@
+"""perfci history import: nothing that is brought in replaces anything, or is lost in silence."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import rich_run
+
+from perfci.history.codec import write_run_file
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.json.gz"
+    write_run_file(path, rich_run("one"))
+    return path
+
+
+def test_another_run_of_the_same_id_is_refused_and_named(
+    run_file: Path, tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    assert call(tmp_path, "history", "import", run_file).code == 0
+    document = json.loads(gzip.decompress(run_file.read_bytes()))
+    document["run"]["duration_s"] += 1
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(document))
+    ended = call(tmp_path, "history", "import", run_file, other)
+    assert ended.code == 6
+    assert f"{other}: " in ended.err
+    assert "has another run one; left as it is there" in ended.err
+    assert ended.out == "0 runs brought in, 1 there already, 1 refused\n"
+
+
+def test_a_folder_without_run_files_is_named(tmp_path: Path, call: Callable[..., Any]) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = call(tmp_path, "history", "import", "empty")
+    assert ended.code == 6
+    assert ended.err == "perfci: empty: no run files in it\n"
+
+
+def test_a_name_too_long_to_be_looked_for_is_named(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    ended = call(tmp_path, "history", "import", "x" * 300)
+    assert ended.code in (2, 6)
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_a_revision_without_end_is_cut_where_it_is_shown(
+    run_file: Path, tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    assert call(tmp_path, "history", "import", run_file).code == 0
+    ended = call(tmp_path, "show", "a" * 100_000)
+    assert ended.code == 2
+    assert len(ended.err) < 1000
