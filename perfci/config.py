@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perfci.errors import ConfigurationError
+from perfci.history.text import one_line
 from perfci.suggest import did_you_mean
 
 
@@ -42,6 +43,7 @@ class Config:
 _ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 _TESTBED = re.compile(r"\w[\w .:+-]{0,99}")
 _EMBEDDED = "sqlite:///"
+_SCHEMES = ("sqlite:", "file:")
 _PREFIX = "PERFCI_"
 _SETTABLE = {each.name for each in fields(Config)} - {"root"}
 
@@ -59,14 +61,18 @@ def load_config(
     start = (start or Path.cwd()).resolve()
     root, table = _project(start)
     given = {name: value for name, value in flags.items() if value is not None}
-    values = _placed(_checked(table, f"{root / 'pyproject.toml'}: [tool.perfci]"), root)
-    values |= _placed(_checked(_from_environment(variables), "environment"), root)
-    values |= _placed(_checked(given, "command line"), start)
+    values: dict[str, Any] = {}
+    for layer, folder, where in (
+        (table, root, f"{root / 'pyproject.toml'}: [tool.perfci]"),
+        (_from_environment(variables), root, "environment"),
+        (given, start, "command line"),
+    ):
+        values |= _placed(_checked(layer, where), folder, where)
     config = Config(
         root=root,
         kernels=root / "kernels",
-        store=f"{_EMBEDDED}{root / '.perfci' / 'history.db'}",
-        cache=Path(variables.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfci",
+        store=_embedded(root / ".perfci" / "history.db"),
+        cache=values.get("cache") or _cache_folder(variables),
         cxx=variables.get("CXX") or "g++",
     )
     return replace(config, **values)
@@ -221,20 +227,50 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
 """Key → what it must be; the others are text."""
 
 
-def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The values with their relative paths taken from a folder."""
+def _placed(values: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The values with their relative paths taken from a folder. Raises ConfigurationError."""
     placed = dict(values)
     for key in ("kernels", "cache"):
         if key in placed:
-            placed[key] = (folder / Path(placed[key]).expanduser()).resolve()
+            placed[key] = _located(placed[key], folder, f"{where}: {key}")
     if "store" in placed:
-        placed["store"] = _store_url(placed["store"], folder)
+        placed["store"] = _store_url(placed["store"], folder, f"{where}: store")
     return placed
 
 
-def _store_url(store: str | Path, folder: Path) -> str:
+def _located(path: str | Path, folder: Path, where: str) -> Path:
+    """A path made absolute, from a folder; ConfigurationError where no file can have it."""
+    try:
+        located = (folder / Path(path).expanduser()).resolve()
+        located.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        shown = one_line(str(path), limit=80)
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"{where} = '{shown}' is no usable path: {reason}") from None
+    return located
+
+
+def _store_url(store: str | Path, folder: Path, where: str) -> str:
     """A URL of a server as it is; a path, by itself or in a URL, is the embedded store's file."""
-    path = str(store).removeprefix(_EMBEDDED)
-    if "://" in path or path in ("", ":memory:"):
-        return str(store)
-    return f"{_EMBEDDED}{(folder / Path(path).expanduser()).resolve()}"
+    given = str(store)
+    path = given.removeprefix(_EMBEDDED)
+    if "://" in path or path.startswith(_SCHEMES) or path in ("", ":memory:"):
+        return given
+    located = _located(path, folder, where)
+    return f"{_EMBEDDED}{located}" if given != path else _embedded(located)
+
+
+def _embedded(path: Path) -> str:
+    """The URL of the embedded store's file; what a URL would read otherwise is escaped in it."""
+    return f"{_EMBEDDED}{str(path).replace('%', '%25').replace('?', '%3F')}"
+
+
+def _cache_folder(variables: Mapping[str, str]) -> Path:
+    """Where caches are by default. Raises ConfigurationError where nobody has a home."""
+    folder = variables.get("XDG_CACHE_HOME")
+    try:
+        return Path(folder or Path.home() / ".cache").absolute() / "perfci"
+    except RuntimeError:
+        raise ConfigurationError(
+            "no home folder to keep caches in: set PERFCI_CACHE to a folder"
+        ) from None

@@ -4,6 +4,7 @@ from importlib import import_module
 
 from perfci.history.errors import StoreError
 from perfci.history.stores.base import Store
+from perfci.history.text import one_line
 
 __all__ = ["STORES", "Store", "open_store"]
 
@@ -18,7 +19,9 @@ def open_store(url: str) -> Store:
     """
     scheme = url.partition(":")[0].partition("+")[0]
     if scheme not in STORES:
-        raise StoreError(f"{url}: unknown kind of store; known: {', '.join(sorted(STORES))}")
+        shown = one_line(repr(scheme), limit=60)  # not the URL, which may hold a password
+        known = ", ".join(sorted(STORES))
+        raise StoreError(f"{shown}: unknown kind of store; known: {known}")
     try:
         module = import_module(STORES[scheme])
     except ModuleNotFoundError as error:

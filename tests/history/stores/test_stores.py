@@ -37,7 +37,7 @@ def cells_of(run):
 
 
 def test_an_unknown_kind_of_store_is_named():
-    with pytest.raises(StoreError, match="mongodb://x: unknown kind of store; known: sqlite"):
+    with pytest.raises(StoreError, match="'mongodb': unknown kind of store; known: sqlite"):
         open_store("mongodb://x")
 
 

@@ -1,0 +1,39 @@
+"""Paths that people give: with what a URL reads otherwise, and those that are none."""
+
+from pathlib import Path
+
+import pytest
+
+from perfci.config import load_config
+from perfci.errors import ConfigurationError
+from perfci.history.stores import open_store
+
+ODD = ("a b.db", "q?x.db", "h#x.db", "p%20x.db", "ü ñ.db", "100%.db", "a&b=c;d.db")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_store_lies_where_its_path_says(tmp_path: Path, name: str) -> None:
+    open_store(load_config(tmp_path, environment={}, store=name).store).close()
+    assert (tmp_path / name).is_file()
+
+
+@pytest.mark.parametrize("name", ["q?x", "p%20x", "100%"])
+def test_so_does_the_store_of_a_project_in_an_odd_folder(tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    root.mkdir()
+    open_store(load_config(root, environment={}).store).close()
+    assert (root / ".perfci" / "history.db").is_file()
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/x", "x" * 300, "a\0b"])
+@pytest.mark.parametrize("key", ["store", "kernels", "cache"])
+def test_what_no_file_can_be_called_is_said(tmp_path: Path, key: str, path: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"command line: {key} = .* is no usable path: "):
+        load_config(tmp_path, environment={}, **{key: path})
+    with pytest.raises(ConfigurationError, match=f"environment: {key} = .* is no usable path: "):
+        load_config(tmp_path, environment={f"PERFCI_{key.upper()}": path})
+
+
+@pytest.mark.parametrize("url", ["sqlite:/x.db", "sqlite:x.db", "file:x.db"])
+def test_half_a_url_is_no_path(tmp_path: Path, url: str) -> None:
+    assert load_config(tmp_path, environment={}, store=url).store == url
