@@ -33,6 +33,7 @@ _ELSEWHERE = (
     "GIT_WORK_TREE",
 )
 """Variables by which git looks elsewhere than in the folder it is given; its hooks set them."""
+_NOT_INSTALLED = "git is not installed: install it, or name the commit by hand"
 _NOT_FOUND = 127
 """What ``env`` exits with where there is no such program."""
 _OPTIONS = ("--no-pager", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
@@ -58,12 +59,12 @@ def ask_git(root: Path, *arguments: str) -> GitAnswer:
         status, output, complaint = _execute(
             [*_without_elsewhere(), "git", "-C", str(root), *_OPTIONS, *arguments]
         )
-        if status == _NOT_FOUND:
-            raise FileNotFoundError
     except FileNotFoundError:
-        raise CommitError("git is not installed: install it, or name the commit by hand") from None
+        raise CommitError(_NOT_INSTALLED) from None
     except OSError as error:
         raise CommitError(f"git cannot be run: {error.strerror}") from None
+    if status == _NOT_FOUND:
+        raise CommitError(_NOT_INSTALLED)
     return GitAnswer(
         status=status,
         output=output.decode("utf-8", "surrogateescape").removesuffix("\n"),
