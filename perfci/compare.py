@@ -243,13 +243,12 @@ def _estimate(cells: Sequence[Cell], contract: str) -> stats.Estimate:
 
 
 def _typical_ns(cells: Sequence[Cell]) -> float | None:
-    """The geometric mean over runs of the geometric mean over passes; None without any."""
+    """The geometric mean over runs of each run's location; None without any."""
     runs = _read_runs(cells)
     if not all(0.0 < mean_ns < math.inf for run in runs for mean_ns in run) or not runs:
         return None
-    return math.exp(
-        math.fsum(math.fsum(math.log(each) for each in run) / len(run) for run in runs) / len(runs)
-    )
+    locations = [stats.location([math.log(each) for each in run]) for run in runs]
+    return math.exp(math.fsum(locations) / len(locations))
 
 
 def _to_ratio(logarithm: float) -> float:

@@ -15,6 +15,8 @@ from scipy.special import stdtr, stdtrit
 ASSUMED_DEGREES = 10.0
 """How many degrees of freedom the assumed spread between runs is trusted with."""
 
+_TRIMMED_SHARE = 0.2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -25,14 +27,23 @@ class Estimate:
     degrees: float
 
 
+def location(run: Sequence[float]) -> float:
+    """The mean of a run's passes less the highest and the lowest fifth (none of fewer than five).
+
+    One pass that was disturbed, on a machine with other work, must not carry the whole run away.
+    """
+    return float(np.mean(_kept(run)))
+
+
 def pool(runs: Sequence[Sequence[float]], *, run_spread: float) -> Estimate:
     """Estimate the mean of several runs, each the readings of its passes.
 
-    Every run weighs the same, however many passes it has. The variance is the larger of two: what
+    Every run weighs the same, however many passes it has, and counts by its ``location``. The
+    variance is the larger of two: what
     the spread of the passes and ``run_spread`` (the assumed standard deviation between runs, > 0)
     let one expect, and what the means of several runs show.
     """
-    means = [float(np.mean(run)) for run in runs]
+    means = [location(run) for run in runs]
     expected = _expected(runs, run_spread)
     mean = float(np.mean(means))
     if len(runs) > 1:
@@ -74,13 +85,27 @@ def adjust(p_values: Sequence[float]) -> list[float]:
 
 def _expected(runs: Sequence[Sequence[float]], run_spread: float) -> Estimate:
     parts = [(run_spread**2 / len(runs), ASSUMED_DEGREES)]
-    degrees = sum(len(run) for run in runs) - len(runs)
+    kept = [len(_kept(run)) for run in runs]
+    degrees = sum(kept) - len(runs)
     if degrees > 0:
-        squares = sum(float(np.var(run)) * len(run) for run in runs)
-        weight = sum(1.0 / len(run) for run in runs) / len(runs) ** 2
+        # Yuen: of a trimmed mean it is the winsorised squares that tell the variance.
+        squares = sum(float(np.var(_winsorised(run))) * len(run) for run in runs)
+        weight = sum(1.0 / count for count in kept) / len(runs) ** 2
         parts.append((squares / degrees * weight, float(degrees)))
     variance, combined = _combine(parts)
     return Estimate(mean=0.0, variance=variance, degrees=combined)
+
+
+def _kept(run: Sequence[float]) -> np.ndarray:
+    """The readings in order, less a fifth at each end."""
+    cut = int(_TRIMMED_SHARE * len(run))
+    return np.sort(np.asarray(run, dtype=np.float64))[cut : len(run) - cut]
+
+
+def _winsorised(run: Sequence[float]) -> np.ndarray:
+    """The readings, those of the cut fifths moved to the ends of what is kept."""
+    kept = _kept(run)
+    return np.clip(np.asarray(run, dtype=np.float64), kept[0], kept[-1])
 
 
 def _combine(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:

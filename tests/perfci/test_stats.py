@@ -52,6 +52,24 @@ def test_difference_is_welchs() -> None:
     assert change.mean + stats.half_width(change, 0.05) == pytest.approx(high)
 
 
+def test_difference_of_longer_runs_is_yuens() -> None:
+    left = [1.0, 1.2, 0.9, 1.4, 1.1, 7.0]
+    right = [2.0, 2.1, 2.6, 2.2, 2.3, 2.4, 2.05, 1.9, 2.5, -3.0]
+    change = stats.subtract(
+        stats.pool([right], run_spread=1e-9), stats.pool([left], run_spread=1e-9)
+    )
+    theirs = scipy_stats.ttest_ind(right, left, equal_var=False, trim=0.2)
+    assert stats.p_value(change) == pytest.approx(theirs.pvalue)
+
+
+def test_one_disturbed_pass_of_five_moves_nothing() -> None:
+    calm = [1.0, 1.01, 1.02, 1.03, 1.04]
+    disturbed = [1.0, 1.01, 1.02, 1.03, 9.0]
+    assert stats.location(disturbed) == stats.location(calm)
+    assert stats.pool([disturbed], run_spread=0.02) == stats.pool([calm], run_spread=0.02)
+    assert stats.location([1.0, 2.0, 9.0]) == 4.0
+
+
 @given(_READINGS, _READINGS)
 def test_interval_excludes_zero_exactly_where_it_is_significant(
     left: list[float], right: list[float]
