@@ -34,6 +34,7 @@ class Declaration:
     compiles: bool = False
     peer: bool = False
     tf32: bool = False
+    faults: bool = False
 
 
 def declared_in_source(path: Path) -> Declaration:
@@ -74,6 +75,7 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
         "compiles": _boolean,
         "peer": _boolean,
         "tf32": _boolean,
+        "faults": _boolean,
     }
     values: dict[str, Any] = {"devices": devices}
     for key, value in table.items():

@@ -27,6 +27,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.probe",
     "perfci.recording",
     "perfci.run",
+    "perfci.surroundings",
     "perfci.timers.cuda_cold",
     "perfci.timers.cuda_hot",
     "perfci.timers.cuda_stream",

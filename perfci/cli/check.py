@@ -16,14 +16,14 @@ from perfci.cli.options import (
     selection_options,
     server_of,
 )
+from perfci.controls import find_rejections
 from perfci.device import find_target
 from perfci.errors import ConfigurationError, ExitCode
-from perfci.history.model import Measurement
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
 from perfci.lock import lock_device
 from perfci.progress import progress
-from perfci.reports.checks import REJECTIONS, check_table
+from perfci.reports.checks import check_table
 from perfci.run import measure
 from perfci.selection import select
 
@@ -80,20 +80,14 @@ def command(
         )
     rows = measured.measurements[: len(cells)]
     control_rows = measured.measurements[len(cells) :]
-    accepted = accepted_controls(control_rows)
+    rejections = find_rejections(control_rows, [each.variant for each in controls])
+    accepted = [name for name, by in rejections.items() if not by]
     if as_json:
         echo_json({"checks": plain(rows), "controls": plain(control_rows), "accepted": accepted})
     else:
-        echo_lines(check_table(rows, control_rows, accepted))
+        echo_lines(check_table(rows, control_rows, rejections))
     wrong = accepted or any(row.status.is_failure for row in rows)
     return int(ExitCode.REGRESSION_OR_INCORRECT if wrong else ExitCode.FINE)
-
-
-def accepted_controls(rows: Sequence[Measurement]) -> list[str]:
-    """The negative controls, as kernel/name, that no case has rejected."""
-    names = dict.fromkeys(f"{row.kernel}/{row.variant}" for row in rows)
-    rejected = {f"{row.kernel}/{row.variant}" for row in rows if row.status in REJECTIONS}
-    return [name for name in names if name not in rejected]
 
 
 def _as_controls(kernels: Sequence[Kernel]) -> list[Kernel]:

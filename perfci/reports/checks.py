@@ -1,7 +1,7 @@
 """A check of variants and negative controls, as lines for a terminal, at most 80 wide."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perfci import units
 from perfci.history.model import Measurement, Status
@@ -18,18 +18,10 @@ _COLUMNS = (
 _CONTROL_COLUMNS = (Column("control", shrinks=True), Column("rejected by", shrinks=True))
 
 
-REJECTIONS = frozenset(
-    {
-        *(status for status in Status if status.is_incorrect),
-        Status.RUNTIME_ERROR,
-        Status.TIMEOUT,
-    }
-)
-"""What counts as the rejection of a negative control; one that does not build proves nothing."""
-
-
 def check_table(
-    rows: Sequence[Measurement], controls: Sequence[Measurement], accepted: Sequence[str]
+    rows: Sequence[Measurement],
+    controls: Sequence[Measurement],
+    rejections: Mapping[str, Sequence[str]],
 ) -> list[str]:
     """Write checks a kernel at a time, then what each negative control was rejected by."""
     lines: list[str] = []
@@ -41,14 +33,14 @@ def check_table(
         for row in [*rows, *_one_each(_unbuilt(controls))]
         if row.status.is_failure
     )
-    names = dict.fromkeys(_name(row) for row in controls)
-    if names:
-        lines += ["negative controls"]
-        lines += lay_out(_CONTROL_COLUMNS, [(name, _rejection(name, controls)) for name in names])
-        lines += [""]
+    if rejections:
+        table = [(name, ", ".join(cases) or "nothing") for name, cases in rejections.items()]
+        lines += ["negative controls", *lay_out(_CONTROL_COLUMNS, table), ""]
+    accepted = [name for name, cases in rejections.items() if not cases]
     lines += _explain_accepted(controls, accepted)
     counts = count_statuses(Counter(row.status for row in rows))
-    rejected = f"{len(names) - len(accepted)} of {len(names)} controls rejected" if names else ""
+    total = len(rejections)
+    rejected = f"{total - len(accepted)} of {total} controls rejected" if total else ""
     return [*lines, "; ".join(part for part in (counts, rejected) if part)]
 
 
@@ -86,8 +78,3 @@ def _write(row: Measurement) -> tuple[str, ...]:
         *(units.format_error(each.value if each else None) for each in errors),
         write_status(row.status),
     )
-
-
-def _rejection(name: str, controls: Sequence[Measurement]) -> str:
-    cases = [row.case for row in controls if _name(row) == name and row.status in REJECTIONS]
-    return ", ".join(cases) or "nothing"

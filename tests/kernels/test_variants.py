@@ -7,12 +7,12 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from perfci.check import Subject, check
+from perfci.controls import REJECTIONS
 from perfci.entry import Entry
 from perfci.history.model import Status
 from perfci.inputs import load_reference
 from perfci.kernel import Case, Kernel, Variant, discover, skip_reason
 from perfci.outcome import Outcome
-from perfci.reports.checks import REJECTIONS
 
 KERNELS = discover(Path(__file__).parents[2] / "kernels")
 Load = Callable[[str, str], Entry]

@@ -1,3 +1,4 @@
+// perfci: faults = true
 // Wrong: writes to an address that nobody has allocated.
 #include "../projection.cuh"
 

@@ -39,6 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wrong_zeros__py=_ZEROS,
         wrong_first_only__py=_FIRST_ONLY,
         wrong_raises__py="def run(x, a, b):\n    raise ValueError\n",
+        wrong_faults__py="# perfci: faults = true\n\n\ndef run(x, a, b):\n    raise ValueError\n",
         wrong_unbuilt__cpp="int perfci_run(\n",
     )
     return root
@@ -48,7 +49,7 @@ def test_a_control_that_is_accepted_is_an_error_with_its_name(root: Path) -> Non
     ended = scratch.perfci(root, "check", "--json")
     assert ended.returncode == 1
     told = json.loads(ended.stdout)
-    assert told["accepted"] == ["weak/first_only", "weak/unbuilt"]
+    assert told["accepted"] == ["weak/first_only", "weak/raises", "weak/unbuilt"]
     statuses = {(each["kernel"], each["variant"], each["case"]): each for each in told["checks"]}
     assert {each["status"] for each in told["checks"]} == {"passed", "skipped"}
     refused = statuses["strong", "contiguous", "strided"]
@@ -62,10 +63,10 @@ def test_a_control_that_is_accepted_is_an_error_with_its_name(root: Path) -> Non
 def test_the_table_names_the_control(root: Path) -> None:
     ended = scratch.perfci(root, "check", "--kernel", "weak")
     assert ended.returncode == 1
-    assert "no case rejects weak/first_only: the cases are too weak to be trusted" in ended.stdout
+    assert "no case rejects weak/first_only, weak/raises: the cases are too weak" in ended.stdout
     assert "weak/unbuilt: does not build, which proves nothing; repair it" in ended.stdout
     assert "✗ build failed · weak/unbuilt/one" in ended.stdout
-    assert ended.stdout.endswith("\n1 passed, 0 failed, 0 skipped; 2 of 4 controls rejected\n")
+    assert ended.stdout.endswith("\n1 passed, 0 failed, 0 skipped; 2 of 5 controls rejected\n")
 
 
 def test_a_skipped_case_is_not_counted_as_passed(root: Path) -> None:
