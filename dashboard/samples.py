@@ -28,7 +28,7 @@ def samples_figure(passes: Sequence[Pass], pass_means_ns: Sequence[float]) -> Va
             _sample_trace(each, start, step, colour),
             _mean_trace(each, start, mean_ns, colour),
         ]
-    title = "sample, in reading order" + (f" (every {step}th drawn)" if step > 1 else "")
+    title = "sample, in reading order" + (f" (one of {step} drawn)" if step > 1 else "")
     layout = base_layout(320)
     layout["xaxis"] = AXIS | {"title": {"text": title}, "range": [0, count + 1]}
     layout["yaxis"] = AXIS | {"title": {"text": "latency (µs), not from 0"}}

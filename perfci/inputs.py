@@ -2,8 +2,11 @@
 
 import importlib.util
 import inspect
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +20,12 @@ Arguments = Mapping[str, Tensor | int | float]
 """A kernel's arguments by name, in the order in which every variant takes them."""
 
 _SCALES = {"normal": 1.0, "outliers": 1.0, "large": 1e3, "tiny": 1e-3}
+_NOT_THE_USERS = (
+    str(Path(__file__).parent),
+    *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    str(Path(torch.__file__).parent),
+    "<",
+)
 _OUTLIER_SHARE = 1e-3
 _OUTLIER_SCALE = 1e3
 
@@ -61,9 +70,21 @@ def load_module(name: str, path: str) -> ModuleType:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its kind and its first line of text."""
+    """An exception in one line: its kind, its first line of text, and where in whose file.
+
+    What perfci raises itself needs no kind, and the file is the user's, not a library's.
+    """
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    kind = type(error).__name__
+    text = f"{kind}: {lines[0]}" if lines else kind
+    if lines and type(error).__module__.startswith("perfci."):
+        text = lines[0]
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_NOT_THE_USERS)
+    ]
+    return f"{text} ({places[-1]})" if places else text
 
 
 def case_arguments(case: Case) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def show(snapshot: Snapshot, place: Place, cell: Cell | None) -> Component:
     if comparison is not None:
         notes += [_change(comparison), " "]
     if speed_up := snapshot.speed_up(place):
-        times = f"{units.format_multiple(speed_up)} eager"
+        times = f"{units.format_multiple(speed_up)} as fast as eager"
         notes.append(html.Span(times, className="speed-up", title=_SPEED_UP))
     measured = html.Div(
         [

@@ -206,12 +206,12 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
     cell, latency = entry.cell, entry.cell.latency
     number = units.format_count(entry.number)
     median: Child = units.format_latency(None if latency is None else latency.median_ns)
-    quartiles = units.ABSENT
-    sample_count = units.ABSENT
+    quartiles = sample_count = pass_count = units.ABSENT
     if latency is not None:
         lower = units.format_latency(latency.lower_quartile_ns)
         quartiles = f"{lower} to {units.format_latency(latency.upper_quartile_ns)}"
         sample_count = units.format_count(latency.sample_count)
+        pass_count = units.format_count(len(entry.measurement.passes))
     href = replace(state, row=entry.number).href
     return html.Tr(
         [
@@ -226,7 +226,7 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
             html.Td(components.status_mark(cell.status)),
             html.Td(median, className="number"),
             html.Td(quartiles, className="number"),
-            html.Td(units.format_count(len(entry.measurement.passes)), className="number"),
+            html.Td(pass_count, className="number"),
             html.Td(sample_count, className="number"),
             html.Td(_errors(cell), className="number"),
             html.Td(cell.message, className="message"),

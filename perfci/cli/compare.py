@@ -1,14 +1,20 @@
 """perfci compare: two recorded commits, cell by cell."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import click
 
 from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
 from perfci.compare import Side, compare
 from perfci.config import Config
+from perfci.errors import UsageError
+from perfci.history.model import Cell
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.reports.text import comparison_table
 from perfci.runs import runs_at
+from perfci.suggest import did_you_mean
 from perfci.verdict import exit_code
 
 
@@ -21,11 +27,17 @@ from perfci.verdict import exit_code
     type=click.Choice(["inconclusive"]),
     help="Exit with 8 also where a cell is inconclusive.",
 )
+@click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case.")
+@click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant.")
+@click.option("--kernel", "names", multiple=True, metavar="NAME", help="Only this kernel.")
 @store_option
 @json_option
 def command(
     baseline: str,
     contender: str,
+    names: tuple[str, ...],
+    variants: tuple[str, ...],
+    cases: tuple[str, ...],
     testbed: str | None,
     fail_on: str | None,
     store: str | None,
@@ -39,15 +51,16 @@ def command(
     \b
     Example:
       perfci compare HEAD~1 HEAD
-      perfci compare v1.0 HEAD+dirty --json
+      perfci compare HEAD HEAD+dirty --kernel mla_attention
+      perfci compare v1.0 HEAD --json
     """
     config = config_of(store)
     with open_store(config.store) as history:
-        comparisons = compare(
-            _side(history, config, baseline, testbed),
-            _side(history, config, contender, testbed),
-            threshold=config.threshold,
-        )
+        sides = [_side(history, config, each, testbed) for each in (baseline, contender)]
+    wanted = {"kernel": names, "variant": variants, "case": cases}
+    _refuse_unknown(sides, wanted)
+    before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
+    comparisons = compare(before, after, threshold=config.threshold)
     if as_json:
         echo_json([plain(each) for each in comparisons])
     else:
@@ -58,3 +71,21 @@ def command(
 def _side(store: Store, config: Config, revision: str, testbed: str | None) -> Side:
     runs = runs_at(store, config.root, revision, testbed=testbed)
     return Side(runs=runs, cells=store.cells(run_ids=[run.run_id for run in runs]))
+
+
+def _chosen(cells: Sequence[Cell], wanted: Mapping[str, Sequence[str]]) -> list[Cell]:
+    return [
+        cell
+        for cell in cells
+        if all(not names or getattr(cell, what) in names for what, names in wanted.items())
+    ]
+
+
+def _refuse_unknown(sides: Sequence[Side], wanted: Mapping[str, Sequence[str]]) -> None:
+    for what, names in wanted.items():
+        known = {str(getattr(cell, what)) for side in sides for cell in side.cells}
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"no {what} '{name}' is recorded on either side {did_you_mean(name, known)}"
+                )

@@ -27,4 +27,4 @@ def test_many_samples_are_thinned_and_the_figure_says_so(make) -> None:
     big = replace(one, samples_ns=tuple(float(index + 1) for index in range(20_000)))
     figure = samples.samples_figure([big], [1.0])
     assert len(figure["data"][0]["x"]) <= samples.MOST_DRAWN_SAMPLES
-    assert "every 4th" in figure["layout"]["xaxis"]["title"]["text"]
+    assert "one of 4 drawn" in figure["layout"]["xaxis"]["title"]["text"]

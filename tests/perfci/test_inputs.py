@@ -6,6 +6,7 @@ import pytest
 import scratch
 import torch
 
+from perfci.entry import KernelError
 from perfci.errors import ConfigurationError
 from perfci.inputs import (
     Arguments,
@@ -16,6 +17,7 @@ from perfci.inputs import (
     count_bytes,
     describe,
     draw_inputs,
+    load_module,
     load_reference,
     snapshot,
 )
@@ -93,6 +95,19 @@ def test_outputs_are_a_tuple() -> None:
 def test_an_error_is_described_in_a_line() -> None:
     assert describe(ValueError(" one\ntwo")) == "ValueError: one"
     assert describe(KeyError()) == "KeyError"
+    assert describe(KernelError("x is not float32")) == "x is not float32"
+
+
+def test_an_error_is_described_with_its_place_in_the_users_file(tmp_path: Path) -> None:
+    path = tmp_path / "variant.py"
+    path.write_text("import torch\n\n\ndef run(x):\n    return torch.matmul(x, x)\n")
+    module = load_module("perfci_test_variant", str(path))
+    with pytest.raises(RuntimeError) as raised:
+        module.run(torch.ones(2, 3))
+    assert describe(raised.value).endswith(" (variant.py:5)")
+    with pytest.raises(TypeError) as refused:
+        module.run()
+    assert "(test_inputs.py:" in describe(refused.value)
 
 
 def test_a_reference_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
@@ -101,7 +116,7 @@ def test_a_reference_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     (kernel,) = discover(tmp_path / "kernels")
     with pytest.raises(ConfigurationError) as raised:
         load_reference(kernel)
-    words = "cannot be imported: ModuleNotFoundError: No module named 'nowhere'"
+    words = "cannot be imported: ModuleNotFoundError: No module named 'nowhere' (reference.py:1)"
     assert str(raised.value) == f"{folder}/reference.py: {words}"
 
 

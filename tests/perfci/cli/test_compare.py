@@ -115,3 +115,20 @@ def test_what_is_not_recorded_is_one_line(
     ended = call(tmp_path / "root", "compare", *arguments)
     assert (ended.code, ended.out, ended.err.count("\n")) == (code, "", 1)
     assert words in ended.err
+
+
+def test_only_the_cells_that_are_named_count(compared: Compared) -> None:
+    other = measurement(_STEADY, variant="naive")
+    slow = [measurement(_SLOW), other]
+    ended = compared([measurement(_STEADY)], slow, "--variant", "tiled")
+    assert (ended.code, ended.out.endswith("\n1 slower\n")) == (1, True)
+    ended = compared([], [], "--variant", "naive")
+    assert (ended.code, ended.out.endswith("\n1 new\n")) == (0, True)
+
+
+def test_a_name_that_neither_side_has_is_2(compared: Compared) -> None:
+    ended = compared([measurement(_STEADY)], [measurement(_SLOW)], "--variant", "tild")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "perfci: no variant 'tild' is recorded on either side (did you mean 'tiled'?)\n"
+    )
