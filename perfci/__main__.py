@@ -16,6 +16,8 @@ from perfci.history.errors import HistoryError
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
+        signal.signal(signal.SIGHUP, _interrupt)
     sys.exit(_run())
 
 
@@ -42,7 +44,7 @@ def _run() -> int:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Being told to end is treated as Ctrl-C, so that what is complete is recorded."""
+    """Being told to end, or losing the terminal, is treated as Ctrl-C: what is complete is kept."""
     raise KeyboardInterrupt
 
 

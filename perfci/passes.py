@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -57,7 +58,7 @@ class PassServer:
         """The GPUs as torch sees them. Raises DeviceError where asking fails."""
         received, sent = self._context.Pipe(duplex=False)
         process = self._context.Process(target=_enter_probe, args=(sent,))
-        process.start()
+        _start(process)
         sent.close()
         try:
             if not received.poll(_START_TIMEOUT_S):
@@ -118,7 +119,7 @@ class _Worker:
         )
         self._standing = _Standing(task=first, deadline_s=time.monotonic() + _START_TIMEOUT_S)
         try:
-            self._process.start()
+            _start(self._process)
         finally:
             messages.close()
             printed.close()
@@ -236,6 +237,20 @@ class _Worker:
         self._process.kill()
 
 
+def _start(process: ForkServerProcess) -> None:
+    """Start a process; the fork server, started with the first, is left alone by Ctrl-C.
+
+    It ends with this process, and what it has to say of an interrupt is nobody's concern.
+    """
+    resource_tracker.ensure_running()  # which lets signals through again, so that it goes first
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    process.start()
+
+
 def _check_temporary_folder() -> None:
     """ConfigurationError where the fork server's socket, in TMPDIR, would have too long a name."""
     folder = tempfile.gettempdir()
@@ -297,6 +312,7 @@ def _enter(
     sys.stdout = os.fdopen(1, "w", buffering=1, errors="replace", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _limit_memory(limits.memory_bytes)
     if target.device.uuid is not None:
         apply_environment({"CUDA_VISIBLE_DEVICES": target.device.uuid})
