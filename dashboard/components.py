@@ -114,6 +114,15 @@ def heading(text: Children, *, scope: str = "col", span: int = 1, kind: str = ""
     return html.Th(text, scope=scope, colSpan=span if span > 1 else None, className=kind)
 
 
+def breakable(name: str) -> list[Child]:
+    """Let a name break behind its underscores, where it must, and not within a word."""
+    first, *rest = name.split("_")
+    parts: list[Child] = [first]
+    for word in rest:
+        parts += ["_", html.Wbr(), word]
+    return parts
+
+
 def facts(pairs: Iterable[tuple[str, Child | None]]) -> Component:
     """List names with their values; what is None is left out."""
     return html.Dl(

@@ -9,7 +9,7 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import components, urls
-from perfci.dashboard.components import Child, Choice, heading
+from perfci.dashboard.components import Child, Choice, breakable, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.snapshot import Place, Row, Snapshot, error_ratio
 from perfci.dashboard.states import OverviewState
@@ -182,7 +182,7 @@ def _row(snapshot: Snapshot, kernel: str, row: Row, cases: Sequence[str], timer:
             figures.append(html.Td("not timed", className="reading beside"))
     return html.Tr(
         [
-            heading(row.variant, scope="row", kind="first"),
+            heading(breakable(row.variant), scope="row", kind="first"),
             *figures,
             _error(row),
             html.Td(_checks(row), className="number"),

@@ -50,3 +50,16 @@ def test_verdicts_are_counted_in_words() -> None:
     assert "regressions" in str(components.verdict_count(Verdict.REGRESSION, 2))
     assert "regressions" not in str(components.verdict_count(Verdict.REGRESSION, 1))
     assert "inconclusives" not in str(components.verdict_count(Verdict.INCONCLUSIVE, 2))
+
+
+def test_a_name_breaks_behind_its_underscores_only() -> None:
+    parts = components.breakable("thread_per_query")
+    assert [part for part in parts if isinstance(part, str)] == [
+        "thread",
+        "_",
+        "per",
+        "_",
+        "query",
+    ]
+    assert [type(part).__name__ for part in parts].count("Wbr") == 2
+    assert components.breakable("tiled") == ["tiled"]
