@@ -11,6 +11,7 @@ import click
 from perfci.cli import cli
 from perfci.errors import ExitCode, PerfciError
 from perfci.history.errors import HistoryError
+from perfci.streams import give_up_output, secure_streams
 
 
 def main() -> NoReturn:
@@ -18,7 +19,10 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
         signal.signal(signal.SIGHUP, _interrupt)
-    sys.exit(_run())
+    secure_streams()
+    code = _run()
+    give_up_output()
+    sys.exit(code)
 
 
 def _run() -> int:

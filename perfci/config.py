@@ -58,7 +58,7 @@ def load_config(
     those of flags from the folder. Flags that are None are not given.
     """
     variables = os.environ if environment is None else environment
-    start = (start or Path.cwd()).resolve()
+    start = (start or _current_folder()).resolve()
     root, table = _project(start)
     given = {name: value for name, value in flags.items() if value is not None}
     values: dict[str, Any] = {}
@@ -97,6 +97,13 @@ def inherited_environment(**extra: str) -> dict[str, str]:
 def apply_environment(variables: Mapping[str, str]) -> None:
     """Set variables for this process and the ones it starts."""
     os.environ.update(variables)
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise ConfigurationError("the current folder is gone: go to one that is there") from None
 
 
 def _project(start: Path) -> tuple[Path, dict[str, Any]]:

@@ -37,3 +37,14 @@ def test_what_no_file_can_be_called_is_said(tmp_path: Path, key: str, path: str)
 @pytest.mark.parametrize("url", ["sqlite:/x.db", "sqlite:x.db", "file:x.db"])
 def test_half_a_url_is_no_path(tmp_path: Path, url: str) -> None:
     assert load_config(tmp_path, environment={}, store=url).store == url
+
+
+def test_a_current_folder_that_is_gone_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(ConfigurationError, match="the current folder is gone"):
+        load_config(environment={})
