@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dash.exceptions import DependencyException
 from flask import Flask, Response, request
 
 _CALLBACKS = "/_dash-update-component"
@@ -30,6 +31,10 @@ def add_statuses(
         if _fits(_read_body(), callbacks):
             return None
         return Response("not a request of this dashboard\n", status=400, mimetype="text/plain")
+
+    @server.errorhandler(DependencyException)
+    def refuse_unknown_scripts(_error: DependencyException) -> Response:
+        return Response("no script of this dashboard\n", status=404, mimetype="text/plain")
 
     @server.after_request
     def say_not_found(response: Response) -> Response:
