@@ -12,6 +12,7 @@ from perfci.config import Config
 from perfci.errors import ConfigurationError, UsageError
 from perfci.history import commits
 from perfci.history.model import Commit, Environment, Run
+from perfci.history.text import one_line
 from perfci.kernel import Kernel, discover
 from perfci.run import Measured
 
@@ -29,11 +30,13 @@ def here(config: Config, sha: str | None) -> Subject:
 
     Outside of a repository ``sha`` says which commit this is. Raises UsageError without it.
     """
-    root = commits.repository_root(config.kernels if config.kernels.is_dir() else config.root)
+    where = config.kernels if config.kernels.is_dir() else config.root
+    root = commits.repository_root(where)
     if root is None:
         if sha is None:
             raise UsageError(
-                f"{config.root} is in no git repository: say which commit this is with --commit SHA"
+                f"{one_line(str(where))} is in no git repository: "
+                "say which commit this is with --commit SHA"
             )
         commit = commits.explicit_commit(sha)
     else:
