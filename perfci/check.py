@@ -31,6 +31,8 @@ from perfci.outcome import Outcome
 from perfci.outputs import GuardedOutputs
 
 _PRODUCER_CYCLES = 1_000_000
+_REPEATABLE = 0.05
+"""How far, of its largest value, a reference may be from itself: sums in another order, no more."""
 REFUSALS = (ValueError, RuntimeError, TypeError)
 
 
@@ -78,7 +80,7 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
     try:
         templates = output_templates(subject)
         for seed in seeds:
-            arguments = draw_inputs(subject.reference, case, device=subject.device, seed=seed)
+            arguments = _drawn(subject, seed)
             before = _called(subject, arguments, templates)
             truth = find_truth(subject, arguments)
             after = _called(subject, arguments, templates, delayed=True)
@@ -101,9 +103,20 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
 
 
 def output_templates(subject: Subject) -> tuple[Tensor, ...]:
-    """Outputs of the right shapes and dtypes, computed from inputs that are not used again."""
-    arguments = draw_inputs(subject.reference, subject.case, device=subject.device, seed=0)
-    return tuple(torch.empty_like(each) for each in _referred(subject, arguments))
+    """Outputs of the right shapes and dtypes, computed from inputs that are not used again.
+
+    Raises BadCaseError where the reference is none to judge by: where it changes its inputs, or
+    computes something else the second time.
+    """
+    arguments = _drawn(subject, seed=0)
+    kept = snapshot(arguments)
+    outputs = tuple(each.clone() for each in _referred(subject, arguments))
+    if changed := _changed_input(arguments, kept):
+        raise BadCaseError(f"the reference changes its input '{changed}'")
+    for first, again in zip(outputs, _referred(subject, arguments), strict=True):
+        if not _alike(first, again):
+            raise BadCaseError("the reference computes something else the second time")
+    return tuple(torch.empty_like(each) for each in outputs)
 
 
 def find_truth(subject: Subject, arguments: Arguments) -> Truth:
@@ -177,14 +190,8 @@ def _called(
             given, kept = arguments, snapshot(arguments)
             returned = subject.entry.bind(given, outputs.tensors)()
     synchronise(subject.device)
-    for name, value in given.items():
-        original = kept[name]
-        if (
-            isinstance(value, Tensor)
-            and isinstance(original, Tensor)
-            and not (value.shape == original.shape and _identical(value, original))
-        ):
-            raise WrongError(Status.WRONG_VALUES, f"changes its input '{name}'")
+    if changed := _changed_input(given, kept):
+        raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
     if outputs.is_overrun():
         raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
     return returned
@@ -206,6 +213,39 @@ def _call_behind_producer(
         returned: object = call()
     torch.cuda.current_stream(subject.device).wait_stream(side)
     return returned
+
+
+def _drawn(subject: Subject, seed: int) -> Arguments:
+    try:
+        return draw_inputs(subject.reference, subject.case, device=subject.device, seed=seed)
+    except Exception as error:
+        raise BadCaseError(f"the inputs cannot be made: {describe(error)}") from error
+
+
+def _changed_input(given: Arguments, kept: Arguments) -> str:
+    """The name of the first argument that is not what was kept of it; empty where all are."""
+    for name, value in given.items():
+        original = kept[name]
+        if (
+            isinstance(value, Tensor)
+            and isinstance(original, Tensor)
+            and not (value.shape == original.shape and _identical(value, original))
+        ):
+            return name
+    return ""
+
+
+def _alike(first: Tensor, again: Tensor) -> bool:
+    """Whether two outputs of one reference differ by no more than the order of its sums."""
+    if first.shape != again.shape or first.dtype != again.dtype:
+        return False
+    finite = torch.isfinite(first)
+    if not bool((finite == torch.isfinite(again)).all()):
+        return False
+    one, other = first[finite].double(), again[finite].double()
+    return one.numel() == 0 or float((one - other).abs().max()) <= _REPEATABLE * float(
+        one.abs().max()
+    )
 
 
 def _identical(value: Tensor, original: Tensor) -> bool:
@@ -285,10 +325,17 @@ def _metrics(subject: Subject, worst: dict[str, float]) -> tuple[Metric, ...]:
         *(
             Metric(
                 name=name,
-                value=float(call_wanted(count, known)),
+                value=_counted(name, call_wanted(count, known)),
                 unit=unit,
                 direction=Direction.NEUTRAL,
             )
             for name, (count, unit) in counted.items()
         ),
     )
+
+
+def _counted(name: str, value: object) -> float:
+    """A count as a metric's value; BadCaseError where it is none."""
+    if not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise BadCaseError(f"{name} returned {value!r}, which counts nothing")
+    return float(value)

@@ -93,9 +93,13 @@ def case_arguments(case: Case) -> dict[str, Any]:
 
 
 def draw_inputs(reference: Reference, case: Case, *, device: str, seed: int) -> Arguments:
-    """Draw the arguments of a case from a seed, in the case's distribution and layout."""
+    """Draw the arguments of a case from a seed, in the case's distribution and layout.
+
+    Raises TypeError where make_inputs returns something else than tensors and numbers by name.
+    """
     generator = torch.Generator(device=device).manual_seed(seed)
     drawn = reference.make_inputs(**case_arguments(case), device=device, generator=generator)
+    _require_arguments(drawn)
     return {
         name: _laid_out(_distributed(value, case.distribution, generator), case.layout)
         if isinstance(value, Tensor)
@@ -135,14 +139,27 @@ def count_bytes(values: Iterable[object]) -> int:
 
 
 def as_tuple(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """A reference's outputs as a tuple, also where there is only one."""
-    return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    """A reference's outputs as a tuple, also where there is only one; TypeError for others."""
+    if isinstance(outputs, Tensor):
+        return (outputs,)
+    if not isinstance(outputs, tuple | list) or not all(isinstance(o, Tensor) for o in outputs):
+        raise TypeError(f"returned a {type(outputs).__name__}, not tensors")
+    return tuple(outputs)
 
 
 def call_wanted(function: Callable[..., int], given: Mapping[str, Any]) -> int:
     """Call a function with those of the given keyword arguments that it takes."""
     names = inspect.signature(function).parameters
     return function(**{name: value for name, value in given.items() if name in names})
+
+
+def _require_arguments(drawn: object) -> None:
+    if not isinstance(drawn, dict):
+        raise TypeError(f"make_inputs returned a {type(drawn).__name__}, not arguments by name")
+    for name, value in drawn.items():
+        if not isinstance(value, Tensor | int | float):
+            kind = type(value).__name__
+            raise TypeError(f"make_inputs returned a {kind} as '{name}', not a tensor or number")
 
 
 def _distributed(value: Tensor, distribution: str, generator: torch.Generator) -> Tensor:
