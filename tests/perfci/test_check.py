@@ -63,7 +63,7 @@ def test_another_layout_may_be_refused(tmp_path: Path, error: str) -> None:
     source = f"def run(x, a, b):\n    raise {error}('x must be contiguous')\n"
     outcome = check(_subject(tmp_path, source, _STRIDED), [1])
     assert outcome.status is Status.SKIPPED
-    assert outcome.message == f"refuses strided inputs: {error}: x must be contiguous"
+    assert outcome.message.startswith(f"refuses strided inputs: {error}: x must be contiguous")
 
 
 def test_running_out_of_memory_is_no_refusal(tmp_path: Path) -> None:
