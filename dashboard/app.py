@@ -51,7 +51,10 @@ def create_app(
     but http or https is left out. ``hosts`` are the names beside ``localhost``, this machine's own
     and plain addresses under which it may be asked.
     """
-    # Dash(__name__) would find the package and register every page under a second name.
+    # Dash names pages by the current folder and keeps them for the process: an app that was made in
+    # another folder would have left the same pages under other names. Dash(__name__) would find
+    # the package and register every page twice by itself.
+    dash.page_registry.clear()
     app = Dash(
         "dashboard",
         use_pages=True,

@@ -462,3 +462,11 @@ def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match="in use"):
             serve(f"sqlite:///{tmp_path / 'a.db'}", "127.0.0.1", port)
+
+
+def test_an_app_can_be_made_in_any_folder_after_another(
+    ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Nothing measured yet" in ask([])("/").text
+    monkeypatch.chdir(tmp_path)
+    assert "Nothing measured yet" in ask([])("/").text

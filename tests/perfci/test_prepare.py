@@ -57,5 +57,5 @@ def test_one_that_fails_is_left_to_the_passes(root: Path) -> None:
     assert (ended.returncode, rows["eager"]["status"]) == (1, "passed")
     assert (rows["fails"]["status"], rows["fails"]["message"]) == (
         "runtime_error",
-        "ValueError: cannot",
+        "ValueError: cannot (fails.py:3)",
     )
