@@ -5,6 +5,7 @@ The history of the format:
 1   ``{"format": "perfci-run", "version": 1, "run": {…}}``. The run is the records of
     ``perfci.history.model``, each an object with every field by its name; times are ISO 8601 in
     UTC, latencies nanoseconds with all their digits.
+2   A measurement has ``launches``; one of version 1 has none.
 
 A file that a newer perfci wrote is refused. Uncompressed JSON is read as well. Files come from
 other machines and are not trusted: whatever is in one, reading it ends in a run or a RunFileError.
@@ -24,7 +25,7 @@ from perfci.history.plain import PlainError, checked, record
 from perfci.history.text import one_line
 
 FORMAT = "perfci-run"
-VERSION = 1
+VERSION = 2
 LARGEST_RUN_BYTES = 128 * 2**20
 """What a run may measure uncompressed; a run of 300 cells × 10 passes measures some 10 MB."""
 
@@ -167,4 +168,18 @@ def _body(document: object) -> object:
         raise PlainError("", f"unknown key {one_line(repr(unknown[0]), limit=60)}")
     if "run" not in document:
         raise PlainError("run", "missing")
-    return document["run"]
+    body = document["run"]
+    return _with_launches(body) if version == 1 else body
+
+
+def _with_launches(body: object) -> object:
+    """A run of version 1 as one of version 2; what is wrong with it is left to its reader."""
+    if not isinstance(body, dict) or not isinstance(rows := body.get("measurements"), list):
+        return body
+    return {
+        **body,
+        "measurements": [
+            {**row, "launches": []} if isinstance(row, dict) and "launches" not in row else row
+            for row in rows
+        ],
+    }

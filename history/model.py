@@ -177,13 +177,35 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One kernel that a call of a variant launches on a GPU, as the driver and the compiler say.
+
+    ``registers`` and ``local_bytes`` (stack and spills) are of a thread, ``shared_bytes`` (static
+    and dynamic) of a block. ``occupancy`` is the share of a multiprocessor's warps that can be
+    resident at once, between 0 and 1. ``spill_bytes`` are what a thread stores and loads because
+    it ran out of registers; None where the compiler left no word of it.
+    """
+
+    function: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int
+    local_bytes: int
+    shared_bytes: int
+    blocks_per_sm: int
+    occupancy: float
+    spill_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One cell of a run.
 
     ``contract`` is None for a case that is checked but not timed. Passes exist if and only if the
     cell passed and was timed. ``workload_digest`` (reference, case) breaks a series;
     ``source_digest`` (sources, headers, flags, compiler) is the build's key. ``identity`` holds
-    what is known of the compiled code: names to text.
+    what is known of the compiled code: names to text. ``launches`` are the kernels of one call in
+    the order of their launch; none on a CPU, and where a call cannot be captured.
     """
 
     kernel: str
@@ -197,6 +219,7 @@ class Measurement:
     workload_digest: str = ""
     source_digest: str = ""
     identity: tuple[tuple[str, str], ...] = ()
+    launches: tuple[Launch, ...] = ()
 
     def __post_init__(self) -> None:
         timed = self.status is Status.PASSED and self.contract is not None
@@ -261,6 +284,7 @@ class Cell:
     metrics: tuple[Metric, ...] = ()
     workload_digest: str = ""
     source_digest: str = ""
+    launches: tuple[Launch, ...] = ()
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, or None."""

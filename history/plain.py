@@ -20,6 +20,7 @@ from perfci.history.model import (
     Contract,
     Device,
     Environment,
+    Launch,
     Measurement,
     Metric,
     Pass,
@@ -236,6 +237,10 @@ def _at_least(least: int) -> Rule:
     return lambda value: None if value is None or value >= least else f"{value} is below {least}"
 
 
+def _within(least: float, most: float) -> Rule:
+    return lambda value: None if least <= value <= most else f"{value} is not {least}–{most}"
+
+
 def _each(rule: Rule) -> Rule:
     return lambda values: next((found for each in values if (found := rule(each))), None)
 
@@ -291,6 +296,15 @@ _RULES: dict[tuple[type, str], Rule] = {
     (Device, "memory_bytes"): _at_least(0),
     (Contract, "timer"): _name,
     (Contract, "version"): _at_least(1),
+    (Launch, "function"): _line,
+    (Launch, "grid"): _each(_at_least(1)),
+    (Launch, "block"): _each(_at_least(1)),
+    (Launch, "registers"): _at_least(0),
+    (Launch, "local_bytes"): _at_least(0),
+    (Launch, "shared_bytes"): _at_least(0),
+    (Launch, "blocks_per_sm"): _at_least(0),
+    (Launch, "occupancy"): _within(0, 1),
+    (Launch, "spill_bytes"): _at_least(0),
     (Metric, "name"): _name,
     (Metric, "unit"): _line,
     (Pass, "index"): _at_least(0),

@@ -55,6 +55,7 @@ def cell(run_id: str, measurement: Measurement) -> Cell:
         metrics=measurement.metrics,
         workload_digest=measurement.workload_digest,
         source_digest=measurement.source_digest,
+        launches=measurement.launches,
     )
 
 

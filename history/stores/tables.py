@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-from perfci.history.model import Clock, Contract, Environment
+from perfci.history.model import Clock, Contract, Environment, Launch
 from perfci.history.plain import plain, record
 
 
@@ -125,6 +125,7 @@ measurements = Table(
     Column("workload_digest", Text, nullable=False),
     Column("source_digest", Text, nullable=False),
     Column("identity", Plain(tuple[tuple[str, str], ...]), nullable=False),
+    Column("launches", Plain(tuple[Launch, ...]), nullable=False, server_default="[]"),
     Column("median_ns", Double),
     Column("lower_quartile_ns", Double),
     Column("upper_quartile_ns", Double),

@@ -21,6 +21,7 @@ from perfci.history.model import (
     Device,
     Direction,
     Environment,
+    Launch,
     Measurement,
     Metric,
     Pass,
@@ -80,6 +81,19 @@ CONTRACTS = st.builds(Contract, timer=NAMES, version=COUNTS, l2=TEXT, warm_up=TE
 METRICS = st.builds(
     Metric, name=NAMES, value=NUMBERS, unit=LINES, direction=st.sampled_from(Direction)
 )
+SIZES = st.tuples(COUNTS, COUNTS, COUNTS)
+LAUNCHES = st.builds(
+    Launch,
+    function=LINES,
+    grid=SIZES,
+    block=SIZES,
+    registers=COUNTS,
+    local_bytes=COUNTS,
+    shared_bytes=COUNTS,
+    blocks_per_sm=COUNTS,
+    occupancy=st.floats(0, 1),
+    spill_bytes=optional(COUNTS),
+)
 
 
 @st.composite
@@ -99,6 +113,7 @@ def measurements(draw):
         workload_digest=draw(LINES),
         source_digest=draw(LINES),
         identity=draw(tuples(st.tuples(TEXT, TEXT))),
+        launches=draw(tuples(LAUNCHES)),
     )
 
 
@@ -260,7 +275,7 @@ def test_any_gzipped_bytes_are_refused(blob):
 def test_newer_version_asks_for_an_upgrade(make_run):
     body = document(make_run()) | {"version": 7, "something": "new"}
     assert refusal(body).endswith(
-        "written by a newer perfci (format 7, this one reads up to 1): upgrade perfci"
+        "written by a newer perfci (format 7, this one reads up to 2): upgrade perfci"
     )
     assert "newer perfci" in refusal(body | {"version": 10**300})
 

@@ -1,4 +1,5 @@
 import pytest
+import records
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
@@ -44,6 +45,16 @@ def test_upgrading_says_nothing(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"), open_store(f"sqlite:///{tmp_path}/quiet.db"):
         pass
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_of_the_first_step_is_still_there_after_the_others(store):
+    run = records.run(records.measurement([5.0]))
+    store.add(run)
+    with store._writer.begin() as connection:
+        connection.execute(text("ALTER TABLE measurements DROP COLUMN launches"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
+    with open_store(store.url) as reopened:
+        assert reopened.run(run.run_id) == run
 
 
 def test_a_newer_perfcis_store_asks_for_an_upgrade(store):
