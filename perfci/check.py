@@ -26,7 +26,7 @@ from perfci.inputs import (
     snapshot,
 )
 from perfci.kernel import Case, Kernel
-from perfci.numerics import Errors, errors, fault, pinned_precision
+from perfci.numerics import Errors, errors, fault, pinned_precision, sizes
 from perfci.outcome import Outcome
 from perfci.outputs import GuardedOutputs
 
@@ -126,7 +126,7 @@ def find_truth(subject: Subject, arguments: Arguments) -> Truth:
     exact = _referred(subject, as_float64(arguments))
     judge_outputs = tuple(each.double() for each in exact)
     for truth, yard in zip(judge_outputs, yardstick, strict=True):
-        if bool((torch.isfinite(truth) != torch.isfinite(yard.double())).any()):
+        if bool((torch.isfinite(truth) != torch.isfinite(yard)).any()):
             raise BadCaseError("the reference is finite in float64 and not in the case's dtype")
     magnitude: tuple[Tensor | None, ...] = (None,) * len(yardstick)
     if reference.magnitude is not None:
@@ -239,13 +239,9 @@ def _alike(first: Tensor, again: Tensor) -> bool:
     """Whether two outputs of one reference differ by no more than the order of its sums."""
     if first.shape != again.shape or first.dtype != again.dtype:
         return False
-    finite = torch.isfinite(first)
-    if not bool((finite == torch.isfinite(again)).all()):
+    if not bool((torch.isfinite(first) == torch.isfinite(again)).all()):
         return False
-    one, other = first[finite].double(), again[finite].double()
-    return one.numel() == 0 or float((one - other).abs().max()) <= _REPEATABLE * float(
-        one.abs().max()
-    )
+    return errors(again, first).max_abs <= _REPEATABLE * sizes(first).max_abs
 
 
 def _identical(value: Tensor, original: Tensor) -> bool:

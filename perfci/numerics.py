@@ -6,7 +6,7 @@ so that NaN fails.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,6 +16,8 @@ from torch import Tensor
 from perfci.kernel import Tolerance
 
 _OUTLIER_SLACK = 3.0
+_PIECE = 1 << 24
+"""How many elements are judged at once, so that the largest outputs leave room for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +50,30 @@ def unit_roundoff(dtype: torch.dtype) -> float:
 
 def errors(actual: Tensor, judge: Tensor) -> Errors:
     """Errors where the judge is finite; NaN where the actual value is NaN there."""
-    finite = torch.isfinite(judge)
-    exact = judge[finite]
-    distance = (actual.double()[finite] - exact).abs()
-    if distance.numel() == 0:
+    count, figures = 0, []
+    for _, (part, exact) in _pieces(actual, judge):
+        finite = torch.isfinite(exact)
+        truth = exact[finite].double()
+        distance = (part[finite].double() - truth).abs()
+        if distance.numel() == 0:
+            continue
+        relative = distance / truth.abs().clamp_min(torch.finfo(torch.float64).tiny)
+        sums = distance.sum(), distance.square().sum()
+        figures.append(torch.stack((distance.max(), relative.max(), *sums)))
+        count += distance.numel()
+    if not count:
         return Errors(max_abs=0.0, mean_abs=0.0, rms=0.0, max_rel=0.0)
-    scale = exact.abs().clamp_min(torch.finfo(torch.float64).tiny)
+    every = torch.stack(figures)
+    max_abs, max_rel = every[:, :2].amax(dim=0).tolist()
+    total, squares = every[:, 2:].sum(dim=0).tolist()
     return Errors(
-        max_abs=float(distance.max()),
-        mean_abs=float(distance.mean()),
-        rms=float(distance.square().mean().sqrt()),
-        max_rel=float((distance / scale).max()),
+        max_abs=max_abs, mean_abs=total / count, rms=math.sqrt(squares / count), max_rel=max_rel
     )
+
+
+def sizes(value: Tensor) -> Errors:
+    """How large a tensor's finite values are: the errors of zeros against it."""
+    return errors(value.new_zeros(()).expand(value.shape), value)
 
 
 def fault(
@@ -80,29 +94,23 @@ def fault(
     ``magnitude`` is elementwise the sum of the magnitudes of what is summed, ``depth`` the
     number of terms.
     """
-    value = actual.double()
     for name, mask in (("NaN", torch.isnan), ("+inf", torch.isposinf), ("-inf", torch.isneginf)):
-        wrong = mask(value) != mask(judge)
-        if bool(wrong.any()):
-            return f"{name} where the reference has none, or none where it has, {_where(wrong)}"
-    finite = torch.isfinite(judge)
-    yard, own = errors(yardstick, judge), errors(actual, judge)
+        where = _find_differences(mask, actual, judge)
+        if where:
+            return f"{name} where the reference has none, or none where it has, {where}"
     roundoff = unit_roundoff(actual.dtype)
-    scale = judge.abs() if magnitude is None else magnitude.double()
-    bound = (scale * (roundoff * math.sqrt(max(1, depth)))).clamp_min(
-        tolerance.max_ratio * yard.max_abs
+    yard, own = errors(yardstick, judge), errors(actual, judge)
+    far = _find_far(
+        actual,
+        judge,
+        scale=judge if magnitude is None else magnitude,
+        share=roundoff * math.sqrt(max(1, depth)),
+        least=tolerance.max_ratio * yard.max_abs,
     )
-    distance = (value - judge).abs()
-    wrong = finite & ~(distance <= bound)
-    if bool(wrong.any()):
-        worst = torch.where(finite, distance, 0.0).argmax()
-        return (
-            f"error {float(distance.flatten()[worst]):.3g} above its bound "
-            f"{float(bound.flatten()[worst]):.3g} {_where(wrong)}"
-        )
-    judge_rms = float(judge[finite].square().mean().sqrt()) if bool(finite.any()) else 0.0
+    if far:
+        return far
     rms_ratio = tolerance.rms_ratio * (_OUTLIER_SLACK if outliers else 1.0)
-    rms_bound = max(rms_ratio * yard.rms, roundoff * judge_rms)
+    rms_bound = max(rms_ratio * yard.rms, roundoff * sizes(judge).rms)
     if not own.rms <= rms_bound:
         return (
             f"root-mean-square error {own.rms:.3g} above {rms_bound:.3g} "
@@ -111,7 +119,64 @@ def fault(
     return ""
 
 
-def _where(wrong: Tensor) -> str:
-    """How many elements are wrong and the first of them."""
-    first = [int(each) for each in wrong.nonzero()[0]] if wrong.dim() else []
-    return f"at {int(wrong.sum())} of {wrong.numel()} elements, first at {first}"
+def _find_differences(mask: Callable[[Tensor], Tensor], actual: Tensor, judge: Tensor) -> str:
+    """Where a mask of the actual values is not that of the judge; empty where it is."""
+    wrong = _Wrong()
+    for start, (part, exact) in _pieces(actual, judge):
+        wrong.add(mask(part) != mask(exact), start)
+    return wrong.describe(judge.numel())
+
+
+def _find_far(actual: Tensor, judge: Tensor, *, scale: Tensor, share: float, least: float) -> str:
+    """The largest error, and where errors are above max(share × scale, least); empty if nowhere."""
+    wrong, worst = _Wrong(), (0.0, 0.0)
+    for start, (part, exact, terms) in _pieces(actual, judge, scale):
+        finite = torch.isfinite(exact)
+        distance = torch.where(finite, (part.double() - exact).abs(), 0.0)
+        bound = (terms.double().abs() * share).clamp_min(least)
+        wrong.add(finite & ~(distance <= bound), start)
+        if distance.numel():
+            farthest = distance.argmax()
+            error, limit = (float(each.flatten()[farthest]) for each in (distance, bound))
+            worst = max(worst, (error, limit))
+    where = wrong.describe(judge.numel())
+    return where and f"error {worst[0]:.3g} above its bound {worst[1]:.3g} {where}"
+
+
+class _Wrong:
+    """Which elements are wrong: how many, and the first of them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first: list[int] = []
+
+    def add(self, wrong: Tensor, start: Sequence[int]) -> None:
+        """Take in the mask of a piece that starts there."""
+        count = int(wrong.sum())
+        if count:
+            first = [at + int(each) for at, each in zip(start, wrong.nonzero()[0], strict=True)]
+            self._first = min(self._first, first) if self._count else first
+            self._count += count
+
+    def describe(self, total: int) -> str:
+        """How many of all elements are wrong and the first of them; empty where none is."""
+        if not self._count:
+            return ""
+        return f"at {self._count} of {total} elements, first at {self._first}"
+
+
+def _pieces(*tensors: Tensor) -> Iterator[tuple[list[int], tuple[Tensor, ...]]]:
+    """Tensors of one shape, cut alike along their longest dimension; each piece with its start.
+
+    That is a view whatever the strides, where flattening would be a copy.
+    """
+    shape = tensors[0].shape
+    if not shape:
+        yield [], tensors
+        return
+    longest = max(range(len(shape)), key=shape.__getitem__)
+    rows = max(1, _PIECE * shape[longest] // max(1, tensors[0].numel()))
+    start = [0] * len(shape)
+    for parts in zip(*(each.split(rows, longest) for each in tensors), strict=True):
+        yield list(start), parts
+        start[longest] += rows

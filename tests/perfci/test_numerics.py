@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from perfci import numerics
 from perfci.kernel import Tolerance
-from perfci.numerics import errors, fault, pinned_precision, unit_roundoff
+from perfci.numerics import errors, fault, pinned_precision, sizes, unit_roundoff
 
 _FLOATS = st.floats(min_value=-1e3, max_value=1e3, width=32)
 _ROWS = st.lists(_FLOATS, min_size=1, max_size=20)
@@ -143,6 +144,41 @@ def test_tensors_without_rows_are_judged(shape: tuple[int, ...]) -> None:
     judge = torch.ones(shape, dtype=torch.float64)
     assert _fault(judge.float(), judge) == ""
     assert (_fault(2 * judge.float(), judge, judge.float()) != "") == (shape == ())
+
+
+@pytest.mark.parametrize("shape", [(11, 2), (2, 11), (3, 11, 2), (4, 4)])
+@pytest.mark.parametrize("at", [{}, {3: 9.0}, {3: 9.0, 17: math.nan, 5: 9.5, 20: 1e9}])
+def test_large_tensors_are_judged_in_pieces_with_the_same_words(
+    shape: tuple[int, ...], at: dict[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    judge = torch.randn(shape, dtype=torch.float64, generator=generator)
+    actual = judge.float()
+    magnitude = judge.abs() + 1
+    # A view whose memory is in another order than its elements, as a library may return it.
+    actual = actual.transpose(0, 1).contiguous().transpose(0, 1)
+    for place, value in at.items():
+        index = place % judge.numel()
+        actual[tuple(int(i) for i in torch.unravel_index(torch.tensor(index), shape))] = value
+
+    def said() -> tuple[object, ...]:
+        own = errors(actual, judge)
+        figures = (own.max_abs, own.max_rel, own.mean_abs, own.rms, sizes(judge).rms)
+        return _fault(actual, judge, judge.float(), magnitude=magnitude), figures
+
+    words, figures = said()
+    monkeypatch.setattr(numerics, "_PIECE", 4)
+    again, in_pieces = said()
+    assert again == words
+    assert in_pieces == pytest.approx(figures, nan_ok=True)
+    assert (words == "") == (not at)
+
+
+@given(_ROWS)
+def test_sizes_are_those_of_the_finite_values(row: list[float]) -> None:
+    value = torch.tensor([*row, math.inf], dtype=torch.float64)
+    assert sizes(value).max_abs == max(abs(each) for each in row)
+    assert sizes(value).rms == pytest.approx(math.sqrt(sum(x * x for x in row) / len(row)))
 
 
 @given(_ROWS)
