@@ -36,9 +36,12 @@ def _attend(
     HEAD_DIM: tl.constexpr,
     RANK: tl.constexpr,
 ):
-    first = tl.program_id(0) * QUERIES
-    batch, head = tl.program_id(1) // heads, tl.program_id(1) % heads
-    query, d, r = first + tl.arange(0, QUERIES), tl.arange(0, HEAD_DIM), tl.arange(0, RANK)
+    # All in one dimension: the others of a grid have 65535 programs at most.
+    groups = tl.cdiv(sequence, QUERIES)
+    first, pair = tl.program_id(0) % groups * QUERIES, tl.program_id(0) // groups
+    batch, head = pair // heads, pair % heads
+    query, d = first + tl.arange(0, QUERIES), tl.arange(0, HEAD_DIM)
+    r = tl.arange(0, RANK).to(tl.int64)  # times a row, it may not fit into 32 bits
     row = (batch.to(tl.int64) * sequence + query[:, None]) * heads + head
     q_mask = (query[:, None] < sequence) & (d < head_dim)
     up_mask = (r[:, None] < rank) & (d < head_dim)
@@ -57,7 +60,9 @@ def _attend(
     for start in range(0, min(first + QUERIES, sequence), POSITIONS):
         position = start + tl.arange(0, POSITIONS)
         latent_mask = (position[:, None] < sequence) & (r < rank)
-        latent = tl.load(latents + position[:, None] * rank + r, mask=latent_mask, other=0.0)
+        latent = tl.load(
+            latents + position[:, None].to(tl.int64) * rank + r, mask=latent_mask, other=0.0
+        )
         logits = tl.dot(folded, tl.trans(latent), input_precision="ieee")
         logits = tl.where(position <= query[:, None], logits, float("-inf"))
         before = largest
@@ -85,7 +90,7 @@ def run(q: Tensor, kv_latent: Tensor, w_up_k: Tensor, w_up_v: Tensor) -> Tensor:
             raise ValueError(f"{name} is {size}, at most {LARGEST}")
     out = torch.empty_like(q)
     if out.numel() > 0:
-        _attend[(triton.cdiv(sequence, QUERIES), batch * heads)](
+        _attend[(triton.cdiv(sequence, QUERIES) * batch * heads,)](
             q,
             kv_latent,
             w_up_k,

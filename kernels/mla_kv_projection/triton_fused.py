@@ -34,10 +34,10 @@ def _project(
     COLUMNS: tl.constexpr,
 ):
     token = tl.program_id(0).to(tl.int64) * TOKENS + tl.arange(0, TOKENS)[:, None]
-    r = tl.arange(0, RANK)
+    r = tl.arange(0, RANK).to(tl.int64)  # times a width, it may not fit into 32 bits
     latent = tl.zeros((TOKENS, RANK), dtype=tl.float32)
     for start in range(0, model, DEPTH):
-        m = start + tl.arange(0, DEPTH)
+        m = start + tl.arange(0, DEPTH).to(tl.int64)
         x = tl.load(hidden + token * model + m, mask=(token < tokens) & (m < model), other=0.0)
         down_mask = (m[:, None] < model) & (r < rank)
         down = tl.load(w_down + m[:, None] * rank + r, mask=down_mask, other=0.0)
