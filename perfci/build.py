@@ -19,11 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from perfci.config import Config, inherited_environment
 from perfci.errors import BuildEnvironmentError
 from perfci.history.text import printable
 from perfci.kernel import Variant
+from perfci.ptxas import without_reports
 from perfci.sources import digest_files, source_files
 from perfci.toolchain import (
     INCLUDE,
@@ -37,6 +39,7 @@ from perfci.toolchain import (
 )
 
 LIBRARY = "library.so"
+_RECORD = "build.json"
 _MESSAGE_LIMIT = 4000
 _SWEEP_AGE_S = 60
 _STATUS = "@perfci "
@@ -124,6 +127,13 @@ def _prepare(variant: Variant, config: Config, architectures: Sequence[str]) -> 
     return _Target(variant=variant, digest=digest, command=tuple(command))
 
 
+def compiler_words(build: Build) -> str:
+    """All that the compilers printed of a variant; empty where nothing was compiled."""
+    if build.library is None:
+        return ""
+    return str(_read_record(build.library.parent)["log"])
+
+
 def module_name(digest: str) -> str:
     """The Python module's name of a PyTorch extension: by content, so that two can coexist."""
     return f"perfci_{digest[:16]}"
@@ -171,14 +181,18 @@ def _cache_folder(config: Config) -> Path:
 
 def _cached(target: _Target, cache: Path) -> Build:
     folder = target.folder(cache)
-    compile_s = json.loads((folder / "build.json").read_text(encoding="utf-8"))["compile_s"]
     return Build(
         variant=target.variant,
         digest=target.digest,
         library=folder / LIBRARY,
-        compile_s=compile_s,
+        compile_s=_read_record(folder)["compile_s"],
         cached=True,
     )
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    return record
 
 
 def _compile(
@@ -307,7 +321,7 @@ def _collect(target: _Target, scratch: Path, cache: Path, log: str) -> Build:
         return Build(variant=target.variant, digest=target.digest, message=message)
     start, end = (float(each) for each in times.split())
     compile_s = max(0.0, end - start)
-    (folder / "build.json").write_text(
+    (folder / _RECORD).write_text(
         json.dumps({"compile_s": compile_s, "command": target.command, "log": words}),
         encoding="utf-8",
     )
@@ -327,7 +341,7 @@ def _collect(target: _Target, scratch: Path, cache: Path, log: str) -> Build:
 
 def _compiler_message(log: str) -> str:
     """The compiler's words from the first error on, cut to what a row should carry."""
-    lines = log.strip().splitlines()
+    lines = without_reports(log).strip().splitlines()
     first = next((i for i, line in enumerate(lines) if "error" in line.lower()), 0)
     message = printable("\n".join(lines[first:]))
     return message if len(message) <= _MESSAGE_LIMIT else message[:_MESSAGE_LIMIT] + " …"

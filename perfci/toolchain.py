@@ -72,7 +72,7 @@ def compile_command(
     cuda = variant.path.suffix == ".cu"
     command = [*shlex.split(compiler.path), "-std=c++17", "-O3", "-shared"]
     if cuda:
-        command += ["-Xcompiler", "-fPIC"]
+        command += ["-Xcompiler", "-fPIC", "-Xptxas", "-v"]
         for architecture in cuda_architectures(variant, architectures):
             number = architecture.removeprefix("sm_")
             command += ["-gencode", f"arch=compute_{number},code=sm_{number}"]
