@@ -11,6 +11,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+ANCHOR_PREFIX = "perfci_"
+"""How the names of anchors begin, the kernels by which a run measures the machine itself."""
+
+
+def is_anchor(kernel: str) -> bool:
+    """Whether a kernel of that name measures the machine and none of a user's code."""
+    return kernel.startswith(ANCHOR_PREFIX)
+
 
 class Status(StrEnum):
     """What became of one cell. Only ``PASSED`` carries samples."""
@@ -293,7 +301,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run without its measurements; ``status_counts`` says how many cells ended how."""
+    """A run without its measurements; ``status_counts`` says how many cells ended how.
+
+    Anchors are not counted: they are the machine's.
+    """
 
     run_id: str
     commit: Commit

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfci.history.model import Cell, LatencySummary, Measurement, Pass, Run, RunSummary, Status
+from perfci.history.model import (
+    Cell,
+    LatencySummary,
+    Measurement,
+    Pass,
+    Run,
+    RunSummary,
+    Status,
+    is_anchor,
+)
 
 
 def interquartile_mean(samples_ns: Sequence[float]) -> float:
@@ -61,7 +70,7 @@ def cell(run_id: str, measurement: Measurement) -> Cell:
 
 def run_summary(run: Run) -> RunSummary:
     """The run without its measurements, which are counted by status in the order of Status."""
-    counts = Counter(each.status for each in run.measurements)
+    counts = Counter(each.status for each in run.measurements if not is_anchor(each.kernel))
     return RunSummary(
         run_id=run.run_id,
         commit=run.commit,

@@ -35,6 +35,7 @@ class Config:
     architectures: tuple[str, ...] = ()
     repository_url: str | None = None
     side_by_side: bool = False
+    anchors: bool = True
     trigger: str = "local"
     cxx: str = "g++"
     nvcc: str = "nvcc"
@@ -221,6 +222,7 @@ def _architectures(value: Any, where: str) -> tuple[str, ...]:
 
 
 _KINDS: dict[str, Callable[[Any, str], Any]] = {
+    "anchors": _flag,
     "architectures": _architectures,
     "build_timeout_s": _positive,
     "cell_budget_s": _positive,

@@ -22,6 +22,7 @@ from perfci.declaration import (
     declared_in_table,
 )
 from perfci.errors import ConfigurationError
+from perfci.history.model import ANCHOR_PREFIX, is_anchor
 from perfci.suggest import did_you_mean
 
 Tier = Literal["smoke", "full"]
@@ -106,7 +107,7 @@ class Kernel:
 
 
 def discover(kernels: Path, *, workloads: Path | None = None) -> list[Kernel]:
-    """All kernels under a folder, by name.
+    """All of a user's kernels under a folder, by name.
 
     With ``workloads``, references and cases come from there, and kernels that have none there
     are left out. Raises ConfigurationError where there is no such folder or a file is wrong.
@@ -116,6 +117,18 @@ def discover(kernels: Path, *, workloads: Path | None = None) -> list[Kernel]:
             f"{kernels}: no such folder; name the folder of kernels with --kernels or in "
             "[tool.perfci] kernels"
         )
+    found = read_kernels(kernels, workloads)
+    for kernel in found:
+        if is_anchor(kernel.name):
+            raise ConfigurationError(
+                f"{kernel.folder}: names that begin with {ANCHOR_PREFIX} are perfci's own; "
+                "rename the folder"
+            )
+    return found
+
+
+def read_kernels(kernels: Path, workloads: Path | None = None) -> list[Kernel]:
+    """All kernels under a folder that is there, by name. Raises ConfigurationError."""
     found = []
     for folder in sorted(each for each in kernels.iterdir() if each.is_dir()):
         workload = (workloads or kernels) / folder.name

@@ -1,5 +1,6 @@
 """What a pass is to do: tasks, each one cell's check and timing, and the limits they run in."""
 
+import math
 from dataclasses import dataclass
 
 from perfci.build import Build
@@ -17,7 +18,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Check a variant at a case and, with ``timers``, time it. ``seeds`` draw the inputs."""
+    """Check a variant at a case and, with ``timers``, time it. ``seeds`` draw the inputs.
+
+    ``budget_s`` is what each timer may take where that is less than the limits say.
+    """
 
     kernel: Kernel
     build: Build
@@ -28,6 +32,7 @@ class Task:
 
     @property
     def cell(self) -> tuple[str, str, str]:
+    budget_s: float = math.inf
         """Kernel, variant and case."""
         return self.kernel.name, self.build.variant.name, self.case.name
 

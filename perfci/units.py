@@ -12,6 +12,10 @@ MINUS = "−"
 
 _LATENCIES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _SIZES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
+_BANDWIDTHS = ((1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s"), (1e12, "TB/s"))
+_PREFIXES = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
+_WORK = tuple((factor, f"{prefix}flop") for factor, prefix in _PREFIXES)
+_RATES = tuple((factor, f"{unit}/s") for factor, unit in _WORK)
 
 
 def format_latency(latency_ns: float | None) -> str:
@@ -24,6 +28,38 @@ def format_bytes(size_bytes: float | None) -> str:
     if size_bytes is not None and float(size_bytes).is_integer() and abs(size_bytes) < 1024:
         return f"{int(size_bytes)} B"
     return _scale(size_bytes, _SIZES)
+
+
+def format_bandwidth(bytes_per_s: float | None) -> str:
+    """Write bytes a second in decimal units, as makers of memory do: ``4.21 TB/s``."""
+    return _scale(bytes_per_s, _BANDWIDTHS)
+
+
+def format_work(flops: float | None) -> str:
+    """Write a number of floating-point operations: ``18.9 Mflop``."""
+    return _scale(flops, _WORK)
+
+
+def format_rate(flops_per_s: float | None) -> str:
+    """Write floating-point operations a second: ``48.1 Tflop/s``."""
+    return _scale(flops_per_s, _RATES)
+
+
+def format_intensity(flops_per_byte: float | None) -> str:
+    """Write floating-point operations a byte: ``22.3 flop/B``."""
+    return _scale(flops_per_byte, ((1.0, "flop/B"),))
+
+
+def format_share(share: float | None) -> str:
+    """Write a part of a whole: ``38 %``, ``4.2 %``, ``0.07 %``."""
+    if share is None:
+        return ABSENT
+    if not math.isfinite(share):
+        return str(share)
+    percent = share * 100.0
+    if percent < 0.095:
+        return f"{percent:.1g} %"
+    return f"{percent:.1f} %" if percent < 9.95 else f"{percent:,.0f} %"
 
 
 def format_change(ratio: float | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from perfci.errors import ExitCode
-from perfci.history.model import Comparison, Verdict
+from perfci.history.model import Comparison, Measurement, Verdict, is_anchor
 
 WORST_FIRST = (
     Verdict.INCORRECT,
@@ -49,3 +49,9 @@ def exit_code(comparisons: Sequence[Comparison], *, fail_on_inconclusive: bool =
         default=None,
     )
     return ExitCode.FINE if worst is None else codes[worst]
+
+
+def run_exit_code(measurements: Iterable[Measurement]) -> ExitCode:
+    """Return the exit code of a run: whether any cell failed. An anchor is none of the code's."""
+    failed = any(each.status.is_failure for each in measurements if not is_anchor(each.kernel))
+    return ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE

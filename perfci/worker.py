@@ -129,9 +129,8 @@ class Bench:
             contract = TIMERS[name].contract
             before = read_clock(self._uuid)
             try:
-                timing = timer(name).measure(
-                    workload, contract=contract, budget_s=self._limits.cell_budget_s
-                )
+                timing = timer(name).measure(workload, contract=contract, budget_s=budget_s)
+        budget_s = min(task.budget_s, self._limits.cell_budget_s)
             except InvalidTimingError as error:
                 invalid.append((contract.label, str(error)))
                 continue

@@ -15,12 +15,13 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    not_,
     select,
 )
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from perfci.history.errors import StoreError
-from perfci.history.model import Cell, Run, RunSummary
+from perfci.history.model import ANCHOR_PREFIX, Cell, Run, RunSummary
 from perfci.history.plain import PlainError, checked
 from perfci.history.stores.rows import (
     cell_of,
@@ -109,6 +110,7 @@ class SqlStore:
         counted = (
             select(measurements.c.run_id, measurements.c.status, func.count().label("count"))
             .where(measurements.c.run_id.in_(select(chosen.c.run_id)))
+            .where(not_(_begins(measurements.c.kernel, ANCHOR_PREFIX)))
             .group_by(measurements.c.run_id, measurements.c.status)
         )
         with errors_of(self._url), self._engine.connect() as connection:

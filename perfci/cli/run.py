@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from perfci import recording
+from perfci.anchors import anchor_cells
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -42,6 +43,7 @@ from perfci.recording import Subject
 from perfci.reports.run import run_table
 from perfci.run import measure
 from perfci.selection import Selection, left_out, select
+from perfci.verdict import run_exit_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +240,8 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
         raise ConfigurationError(
             f"{request.config.kernels}: nothing to measure on {kind} with this selection"
         )
+    if request.config.anchors:
+        cells += anchor_cells(kind)
     started_at = datetime.now(UTC)
     where = environment(target.device, request.config)
     with progress() as observer, lock_device(target.device):
@@ -263,8 +267,7 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
         complete = f"{measured.passes} of {request.passes} passes"
         click.echo(f"interrupted: {complete} were complete and are kept", err=True)
         raise KeyboardInterrupt
-    failed = any(each.status.is_failure for each in run.measurements)
-    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
+    return int(run_exit_code(run.measurements))
 
 
 def _keep(run: Run, store: Store | None, out: Path | None) -> None:

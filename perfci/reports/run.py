@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from perfci import units
-from perfci.history.model import Cell, RunSummary, Status
+from perfci.history.model import Cell, RunSummary, Status, is_anchor
+from perfci.reports.anchors import anchor_table
 from perfci.reports.columns import Column, lay_out
 from perfci.reports.text import (
     choose_colour,
@@ -18,12 +19,15 @@ from perfci.reports.text import (
 
 
 def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
-    """Write a run: what it is, a table for each kernel, failures, counts.
+    """Write a run: what it is, a table for each kernel, the machine's anchors, failures, counts.
 
     A latency is the median over all samples, spread the distance of its quartiles relative to it.
     Errors are the largest against the float64 judge, the kernel's and the library's (yardstick);
     with several timers their ratio alone. Checks counts the variant's cases that were checked.
+    What is counted at the end is the kernels', without the anchors.
     """
+    anchors = [cell for cell in cells if is_anchor(cell.kernel)]
+    kernels = [cell for cell in cells if not is_anchor(cell.kernel)]
     environment = run.environment
     started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
     lines = [
@@ -32,18 +36,19 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         head(f"testbed {environment.testbed}", environment.device.model),
         "",
     ]
-    for kernel in dict.fromkeys(cell.kernel for cell in cells):
-        group = [cell for cell in cells if cell.kernel == kernel]
+    for kernel in dict.fromkeys(cell.kernel for cell in kernels):
+        group = [cell for cell in kernels if cell.kernel == kernel]
         cases = list(dict.fromkeys(cell.case for cell in group if cell.contract is not None))
         only = cases[0] if len(cases) == 1 else ""
         lines += [head(kernel, only), *_kernel_table(group, name_cases=len(cases) > 1), ""]
-    lines += [] if cells else [*lay_out((), []), ""]
+    lines += [] if kernels else [*lay_out((), []), ""]
+    lines += anchor_table(anchors)
     lines += list_reasons(
         (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
         for cell in _once_a_case(cells)
         if cell.status.is_failure
     )
-    return [*lines, count_statuses(Counter(cell.status for cell in cells))]
+    return [*lines, count_statuses(Counter(cell.status for cell in kernels))]
 
 
 def _kernel_table(cells: Sequence[Cell], *, name_cases: bool) -> list[str]:

@@ -8,6 +8,9 @@ from typing import Protocol, cast
 from perfci.history.model import Contract
 from perfci.outcome import Timing
 
+NOT_IN_L2 = "one set of inputs and outputs does not fit in a quarter of the L2"
+"""What a row says whose data a timer meant to keep in the L2, and could not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:

@@ -11,7 +11,7 @@ import torch
 
 from perfci.history.model import Contract
 from perfci.outcome import Timing
-from perfci.timers import InvalidTimingError, Workload
+from perfci.timers import NOT_IN_L2, InvalidTimingError, Workload
 from perfci.timers.cuda_stream import Blocker, timed
 from perfci.timers.sampling import collect, warm_up
 
@@ -44,9 +44,12 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
 
     warm_up(call, read, budget_s=budget_s)
     samples_ns, stop = collect(read, budget_s=budget_s)
-    note = "" if fitting else "one set of inputs and outputs does not fit in a quarter of the L2"
     return Timing(
-        contract=contract, samples_ns=tuple(samples_ns), loops=launches, stop=stop, note=note
+        contract=contract,
+        samples_ns=tuple(samples_ns),
+        loops=launches,
+        stop=stop,
+        note="" if fitting else NOT_IN_L2,
     )
 
 

@@ -165,6 +165,12 @@ def test_a_folder_that_lacks_a_file_is_named(tmp_path: Path) -> None:
         discover(tmp_path / "nowhere")
 
 
+def test_the_names_of_anchors_are_taken(tmp_path: Path) -> None:
+    scratch.write_kernel(tmp_path, "perfci_copy")
+    with pytest.raises(ConfigurationError, match="begin with perfci_ are perfci's own; rename"):
+        discover(tmp_path / "kernels")
+
+
 def test_variants_of_one_folder_are_judged_by_the_workload_of_another(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     scratch.write_kernel(old, first__cpp=scratch.PLAIN)

@@ -162,3 +162,40 @@ def test_count() -> None:
 )
 def test_multiples_have_two_or_three_digits(ratio: float | None, text: str) -> None:
     assert units.format_multiple(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (units.format_bandwidth(4.213e12), "4.21 TB/s"),
+        (units.format_bandwidth(44.2e9), "44.2 GB/s"),
+        (units.format_bandwidth(None), "–"),
+        (units.format_rate(712.4e12), "712 Tflop/s"),
+        (units.format_rate(1.5e15), "1.50 Pflop/s"),
+        (units.format_work(18.87e6), "18.9 Mflop"),
+        (units.format_work(0.0), "0 flop"),
+        (units.format_intensity(22.34), "22.3 flop/B"),
+        (units.format_intensity(0.25), "0.25 flop/B"),
+        (units.format_intensity(1365.3), "1,365 flop/B"),
+    ],
+)
+def test_rates_work_and_intensity(written: str, text: str) -> None:
+    assert written == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.384, "38 %"),
+        (0.0994, "9.9 %"),
+        (0.0996, "10 %"),
+        (1.024, "102 %"),
+        (12.3, "1,230 %"),
+        (0.0042, "0.4 %"),
+        (0.00042, "0.04 %"),
+        (float("nan"), "nan"),
+        (None, "–"),
+    ],
+)
+def test_shares(share: float | None, text: str) -> None:
+    assert units.format_share(share) == text

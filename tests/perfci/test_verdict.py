@@ -1,8 +1,9 @@
 import pytest
+from records import measurement
 
 from perfci.errors import ExitCode
-from perfci.history.model import Comparison, SeriesKey, Verdict
-from perfci.verdict import WORST_FIRST, exit_code, sort_worst_first
+from perfci.history.model import Comparison, SeriesKey, Status, Verdict
+from perfci.verdict import WORST_FIRST, exit_code, run_exit_code, sort_worst_first
 
 
 def _comparison(verdict: Verdict, kernel: str = "rope", ratio: float | None = None) -> Comparison:
@@ -48,3 +49,11 @@ def test_worst_first_then_slowest_first_then_by_name() -> None:
         _comparison(Verdict.INCORRECT, "f"),
     ]
     assert [each.key.kernel for each in sort_worst_first(comparisons)] == list("fcbdea")
+
+
+def test_a_failed_anchor_is_no_failure_of_the_code() -> None:
+    failed = measurement(status=Status.TIMEOUT)
+    anchor = measurement(kernel="perfci_copy", status=Status.TIMEOUT)
+    passed = measurement((1.0,))
+    assert run_exit_code([passed, anchor]) is ExitCode.FINE
+    assert run_exit_code([passed, failed, anchor]) is ExitCode.REGRESSION_OR_INCORRECT

@@ -44,22 +44,41 @@ def environment(testbed: str = "bench") -> Environment:
 def measurement(
     means_ns: Sequence[float] = (),
     *,
+    kernel: str = "rope",
     variant: str = "tiled",
     case: str = "headline",
     status: Status = Status.PASSED,
     message: str = "",
     contract: Contract | None = CPU,
+    bytes_moved: float | None = None,
+    flops: float | None = None,
 ) -> Measurement:
     """A cell with as many passes as there are means, each of one sample."""
+    counted = (("bytes_moved", bytes_moved, "B"), ("flops", flops, ""))
     return Measurement(
-        kernel="rope",
+        kernel=kernel,
         case=case,
         variant=variant,
         contract=contract,
         status=status,
         message=message,
         passes=tuple(Pass(index=i, samples_ns=(mean,)) for i, mean in enumerate(means_ns)),
+        metrics=tuple(
+            Metric(name=name, value=value, unit=unit, direction=Direction.NEUTRAL)
+            for name, value, unit in counted
+            if value is not None
+        ),
         workload_digest="w",
+    )
+
+
+def cpu_anchors() -> tuple[Measurement, ...]:
+    """What a small CPU's anchors say: 20 GB/s, 100 Gflop/s."""
+    copy = {"kernel": "perfci_copy", "variant": "torch_add", "case": "memory_small"}
+    product = {"kernel": "perfci_product", "variant": "torch_matmul", "case": "float32_small"}
+    return (
+        measurement((1e6,), **copy, bytes_moved=20e6, flops=0),
+        measurement((2e6,), **product, bytes_moved=7e6, flops=200e6),
     )
 
 

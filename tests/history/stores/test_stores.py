@@ -160,6 +160,16 @@ def test_runs_by_commit_and_testbed(store, make_run):
     assert ids(testbed="TWO") == []
 
 
+def test_anchors_are_not_counted(store, make_run):
+    kept = make_run("r1").measurements[0]
+    anchor = dataclasses.replace(kept, kernel="perfci_copy")
+    store.add(make_run("r1", measurements=(kept, anchor)))
+    (summary,) = store.runs()
+    assert summary.status_counts == ((Status.PASSED, 1),)
+    assert summary == run_summary(store.run("r1"))
+    assert [each.kernel for each in store.cells()] == [kept.kernel, "perfci_copy"]
+
+
 def test_dirty_trees_and_times_are_kept_apart(store, make_run):
     dirty = make_run("r2", dirty="0123456789abcdef", hours=1)
     store.add(make_run("r1"))
