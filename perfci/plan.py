@@ -29,10 +29,10 @@ class Task:
     timers: tuple[str, ...] = ()
     seeds: tuple[int, ...]
     timing_seeds: tuple[int, ...] = ()
+    budget_s: float = math.inf
 
     @property
     def cell(self) -> tuple[str, str, str]:
-    budget_s: float = math.inf
         """Kernel, variant and case."""
         return self.kernel.name, self.build.variant.name, self.case.name
 

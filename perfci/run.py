@@ -182,20 +182,20 @@ def _one_pass(
 
 def _task(state: _Progress, timers: Sequence[str], *, first: bool) -> Task:
     case = state.cell.case
+    # An anchor is the library's own way: to look at it once in a pass is enough.
+    anchor = is_anchor(state.cell.kernel.name)
     return Task(
         kernel=state.cell.kernel,
         build=state.build,
-    # An anchor is the library's own way: to look at it once in a pass is enough.
-    anchor = is_anchor(state.cell.kernel.name)
         case=case,
         timers=tuple(timers) if case.timed else (),
         seeds=tuple(_seeds(FIRST_SEEDS if first and not anchor else 1)),
         timing_seeds=tuple(_seeds(ROTATING_INPUTS)) if case.timed else (),
+        budget_s=ANCHOR_BUDGET_S if anchor else math.inf,
     )
 
 
 def _seeds(count: int) -> Iterator[int]:
-        budget_s=ANCHOR_BUDGET_S if anchor else math.inf,
     """Seeds that no kernel can know."""
     source = random.SystemRandom()
     return (source.getrandbits(_SEED_BITS) for _ in range(count))

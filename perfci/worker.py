@@ -125,12 +125,12 @@ class Bench:
         """What each timer reads, and why one could not."""
         timings: list[Timing] = []
         invalid: list[tuple[str, str]] = []
+        budget_s = min(task.budget_s, self._limits.cell_budget_s)
         for name in task.timers:
             contract = TIMERS[name].contract
             before = read_clock(self._uuid)
             try:
                 timing = timer(name).measure(workload, contract=contract, budget_s=budget_s)
-        budget_s = min(task.budget_s, self._limits.cell_budget_s)
             except InvalidTimingError as error:
                 invalid.append((contract.label, str(error)))
                 continue

@@ -56,10 +56,10 @@ def _read_sources() -> dict[str, str]:
             parts = path.relative_to(_ROOT).with_suffix("").parts
             if folder == "perfci" and parts[1] in ("history", "dashboard"):
                 continue  # links that some versions of Python follow
-            name = package + ".".join(parts).removesuffix(".__init__")
-            sources[name] = path.read_text(encoding="utf-8")
             if parts[:2] == ("perfci", "anchors") and len(parts) > 3:
                 continue  # kernels, which perfci loads as it loads a user's
+            name = package + ".".join(parts).removesuffix(".__init__")
+            sources[name] = path.read_text(encoding="utf-8")
     return sources
 
 
