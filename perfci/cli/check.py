@@ -16,6 +16,7 @@ from perfci.cli.options import (
     selection_options,
     server_of,
 )
+from perfci.cli.sanitize import sanitize
 from perfci.controls import find_rejections
 from perfci.device import find_target
 from perfci.errors import ConfigurationError, ExitCode
@@ -32,6 +33,12 @@ from perfci.selection import select
 @selection_options
 @device_option
 @click.option("--no-controls", is_flag=True, help="Leave out the negative controls in wrong/.")
+@click.option(
+    "--sanitize",
+    "sanitizing",
+    is_flag=True,
+    help="Run them under compute-sanitizer's four tools instead.",
+)
 @kernels_option
 @json_option
 def command(
@@ -41,6 +48,7 @@ def command(
     tier: str,
     device: str | None,
     no_controls: bool,  # noqa: FBT001
+    sanitizing: bool,  # noqa: FBT001
     kernels: str | None,
     as_json: bool,  # noqa: FBT001
 ) -> int:
@@ -49,10 +57,14 @@ def command(
     The negative controls in a kernel's wrong/ are checked too: each must be rejected by at least
     one case, or the cases are too weak to be trusted.
 
+    With --sanitize nothing is judged: each variant, peers and controls left out, is called once a
+    case under memcheck, initcheck, synccheck and racecheck, on a GPU.
+
     \b
     Example:
       perfci check
       perfci check --kernel mla_attention --tier full
+      perfci check --sanitize
     """
     config = config_of(kernels=kernels)
     selection = selection_of(names, variants, cases, tier)
@@ -61,6 +73,8 @@ def command(
     kind = target.device.kind
     discovered = discover(config.kernels)
     cells = select(discovered, selection, kind)
+    if sanitizing:
+        return sanitize(cells, config, target=target, server=server, as_json=as_json)
     controls = []
     if not (no_controls or selection.variants):
         controls = select(_as_controls(discovered), selection, kind)
