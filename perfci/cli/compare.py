@@ -12,7 +12,8 @@ from perfci.errors import UsageError
 from perfci.history.model import Cell
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
-from perfci.reports.text import comparison_table
+from perfci.machine import compare_anchors, without_anchors
+from perfci.reports.comparison import comparison_table
 from perfci.runs import runs_at
 from perfci.suggest import did_you_mean
 from perfci.verdict import exit_code
@@ -48,6 +49,9 @@ def command(
     For each cell: the change of its latency, the interval it lies in, and a verdict. All runs of
     a commit count. Exits with 1 for a regression or a wrong result, 9 where cells are missing.
 
+    What the anchors say of the machine is shown beside it, whatever is chosen, and counts for
+    nothing.
+
     \b
     Example:
       perfci compare HEAD~1 HEAD
@@ -57,14 +61,17 @@ def command(
     config = config_of(store)
     with open_store(config.store) as history:
         sides = [_side(history, config, each, testbed) for each in (baseline, contender)]
+    anchors = compare_anchors(*sides, threshold=config.threshold)
+    sides = [without_anchors(side) for side in sides]
     wanted = {"kernel": names, "variant": variants, "case": cases}
     _refuse_unknown(sides, wanted)
     before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
     comparisons = compare(before, after, threshold=config.threshold)
     if as_json:
-        echo_json([plain(each) for each in comparisons])
+        groups = {"comparisons": comparisons, "anchors": anchors}
+        echo_json({name: [plain(each) for each in group] for name, group in groups.items()})
     else:
-        echo_lines(comparison_table(comparisons))
+        echo_lines(comparison_table(comparisons, anchors))
     return int(exit_code(comparisons, fail_on_inconclusive=fail_on is not None))
 
 

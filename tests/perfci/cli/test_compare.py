@@ -50,7 +50,7 @@ def test_a_regression_is_1(compared: Compared) -> None:
 def test_an_improvement_is_0(compared: Compared) -> None:
     ended = compared([measurement(_SLOW)], [measurement(_STEADY)], "--json")
     assert ended.code == 0
-    (row,) = json.loads(ended.out)
+    (row,) = json.loads(ended.out)["comparisons"]
     assert (row["verdict"], row["key"]["variant"]) == ("improvement", "tiled")
     assert row["ratio"] == pytest.approx(0.5)
 
@@ -132,3 +132,37 @@ def test_a_name_that_neither_side_has_is_2(compared: Compared) -> None:
     assert ended.err == (
         "perfci: no variant 'tild' is recorded on either side (did you mean 'tiled'?)\n"
     )
+
+
+def _anchor(means_ns: tuple[float, ...]) -> Measurement:
+    return measurement(means_ns, kernel="perfci_copy", case="memory", variant="torch_add")
+
+
+def test_a_machine_that_moved_is_said_and_is_no_regression(compared: Compared) -> None:
+    cell = measurement(_STEADY)
+    ended = compared([cell, _anchor(_STEADY)], [cell, _anchor(_SLOW)], runs=3)
+    assert (ended.code, ended.out.endswith("\n1 unchanged\n")) == (0, True)
+    assert "\nthis machine: anchors · bench · Some CPU\n" in ended.out
+    assert "\nthe machine itself moved: perfci_copy/memory cpu/1 +100 %\n" in ended.out
+
+
+def test_a_regression_beside_a_machine_that_moved_is_still_one(compared: Compared) -> None:
+    before, after = measurement(_STEADY), measurement(_SLOW)
+    ended = compared([before, _anchor(_STEADY)], [after, _anchor(_SLOW)])
+    assert (ended.code, ended.out.endswith("\n1 slower\n")) == (1, True)
+    assert "the machine itself moved" in ended.out
+
+
+def test_anchors_are_compared_whatever_is_chosen_and_cannot_be_chosen(compared: Compared) -> None:
+    cells = [measurement(_STEADY), _anchor(_STEADY)]
+    ended = compared(cells, cells, "--kernel", "rope", "--json")
+    both = json.loads(ended.out)
+    assert [each["key"]["kernel"] for each in both["comparisons"]] == ["rope"]
+    assert [each["key"]["kernel"] for each in both["anchors"]] == ["perfci_copy"]
+    assert compared([], [], "--kernel", "perfci_copy").code == 2
+
+
+def test_an_anchor_on_one_side_only_is_not_missing(compared: Compared) -> None:
+    cell = measurement(_STEADY)
+    ended = compared([cell, _anchor(_STEADY)], [cell], runs=3)
+    assert (ended.code, "anchors" in ended.out) == (0, False)

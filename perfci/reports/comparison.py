@@ -1,0 +1,100 @@
+"""Comparisons as lines for a terminal, at most 80 wide: the worst first, the machine's apart."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from perfci import units
+from perfci.history.model import Comparison, Verdict
+from perfci.reports.anchors import moves_table
+from perfci.reports.columns import Column, lay_out
+from perfci.reports.text import head, list_reasons, paint
+from perfci.verdict import WORST_FIRST, sort_worst_first
+
+_VERDICTS = {
+    Verdict.REGRESSION: ("▲", "slower", "red"),
+    Verdict.IMPROVEMENT: ("▼", "faster", "cyan"),
+    Verdict.UNCHANGED: ("=", "unchanged", "green"),
+    Verdict.INCONCLUSIVE: ("?", "inconclusive", "yellow"),
+    Verdict.MISSING: ("–", "missing", "magenta"),
+    Verdict.NEW: ("+", "new", "cyan"),
+    Verdict.INCORRECT: ("✗", "incorrect", "red"),
+    Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
+    Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
+}
+_COMPARISON_COLUMNS = (
+    Column("variant", shrinks=True),
+    Column("case", shrinks=True),
+    Column("baseline", align="right"),
+    Column("change", align="right"),
+    Column("interval", align="right"),
+    Column("verdict"),
+)
+
+
+def comparison_table(
+    comparisons: Sequence[Comparison], anchors: Sequence[Comparison] = ()
+) -> list[str]:
+    """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
+
+    The baseline's latency is a mean over its passes and runs; change and interval are the
+    contender's against it. Those of the anchors stand apart at the end and are not counted.
+    """
+    ordered = sort_worst_first(comparisons)
+    groups: dict[str, list[Comparison]] = {}
+    for each in ordered:
+        key = each.key
+        contract = key.contract or "checked, not timed"
+        heading = head(key.kernel, contract, key.testbed, key.device_model)
+        groups.setdefault(heading, []).append(each)
+    lines: list[str] = []
+    for heading, group in groups.items():
+        rows = [_write_comparison(each) for each in group]
+        colours = [_VERDICTS[each.verdict][2] for each in group]
+        table = paint(lay_out(_COMPARISON_COLUMNS, rows), rows, colours)
+        lines += [heading, *table, ""]
+    if not ordered:
+        lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
+    lines += list_reasons(
+        (_name_cell(each), _write_verdict(each.verdict), _explain(each))
+        for each in ordered
+        if each.reason
+    )
+    lines += moves_table(anchors)
+    return [*lines, _count_verdicts(Counter(each.verdict for each in ordered))]
+
+
+def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
+    return (
+        comparison.key.variant,
+        comparison.key.case,
+        units.format_latency(comparison.baseline_ns),
+        units.format_change(comparison.ratio),
+        units.format_interval(comparison.interval),
+        _write_verdict(comparison.verdict),
+    )
+
+
+def _explain(comparison: Comparison) -> str:
+    visible = comparison.smallest_visible_change
+    if comparison.verdict is not Verdict.INCONCLUSIVE or visible is None:
+        return comparison.reason
+    return f"{comparison.reason}; {units.format_change(1.0 + visible)} would have shown"
+
+
+def _count_verdicts(counts: Counter[Verdict]) -> str:
+    said = [
+        f"{units.format_count(counts[each])} {_VERDICTS[each][1]}"
+        for each in WORST_FIRST
+        if counts[each]
+    ]
+    return ", ".join(said) or "nothing compared"
+
+
+def _write_verdict(verdict: Verdict) -> str:
+    symbol, word, _ = _VERDICTS[verdict]
+    return f"{symbol} {word}"
+
+
+def _name_cell(comparison: Comparison) -> str:
+    key = comparison.key
+    return f"{key.kernel}/{key.variant}/{key.case} {key.contract}".strip()
