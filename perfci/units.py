@@ -126,6 +126,24 @@ def format_error(error: float | None) -> str:
     return "0" if error == 0 else f"{error:.1e}"
 
 
+def format_error_range(low: float, high: float) -> str:
+    """Write the least and the most of some errors: ``0.9–1.1e-04``; as one where they are."""
+    low_text, high_text = format_error(low), format_error(high)
+    if low_text == high_text:
+        return high_text
+    exponent = high_text.partition("e")[2]
+    if not exponent or not high / 100 < low <= high:
+        return f"{low_text}–{high_text}"
+    return f"{low / 10.0 ** int(exponent):.1f}–{high_text}"
+
+
+def format_number(number: float) -> str:
+    """Write a number that has no unit: ``598``, ``4.25``, ``12,345``."""
+    if not abs(number) < 1e6:
+        return f"{number:.2e}"
+    return f"{float(_three_digits(number)):,g}"
+
+
 def format_count(count: int) -> str:
     """Write a number of things, in groups of three digits: ``12,345``."""
     return f"{count:,}"

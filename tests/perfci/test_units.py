@@ -137,6 +137,39 @@ def test_error(error: float | None, text: str) -> None:
     assert units.format_error(error) == text
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.8e-4, 2.3e-4, "1.8–2.3e-04"),
+        (9.3e-5, 1.1e-4, "0.9–1.1e-04"),
+        (1.81e-4, 1.82e-4, "1.8e-04"),
+        (2e-3, 7.0, "2.0e-03–7.0e+00"),
+        (0.0, 1e-7, "0–1.0e-07"),
+        (0.0, 0.0, "0"),
+        (1e-4, float("nan"), "1.0e-04–nan"),
+    ],
+)
+def test_range_of_errors(low: float, high: float, text: str) -> None:
+    assert units.format_error_range(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (0.01234, "0.0123"),
+        (1.0, "1"),
+        (4.249, "4.25"),
+        (598.4, "598"),
+        (12_345, "12,345"),
+        (2.5e7, "2.50e+07"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_number(number: float, text: str) -> None:
+    assert units.format_number(number) == text
+
+
 def test_count() -> None:
     assert units.format_count(7) == "7"
     assert units.format_count(12_345) == "12,345"
