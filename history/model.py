@@ -213,7 +213,8 @@ class Measurement:
     cell passed and was timed. ``workload_digest`` (reference, case) breaks a series;
     ``source_digest`` (sources, headers, flags, compiler) is the build's key. ``identity`` holds
     what is known of the compiled code: names to text. ``launches`` are the kernels of one call in
-    the order of their launch; none on a CPU, and where a call cannot be captured.
+    the order of their launch; none on a CPU, where a case is only checked, and where a call
+    cannot be captured.
     """
 
     kernel: str

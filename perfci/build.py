@@ -128,10 +128,13 @@ def _prepare(variant: Variant, config: Config, architectures: Sequence[str]) -> 
 
 
 def compiler_words(build: Build) -> str:
-    """All that the compilers printed of a variant; empty where nothing was compiled."""
+    """All that the compilers printed of a variant; empty where nothing was, or is kept, of it."""
     if build.library is None:
         return ""
-    return str(_read_record(build.library.parent)["log"])
+    try:
+        return str(_read_record(build.library.parent)["log"])
+    except OSError:
+        return ""
 
 
 def module_name(digest: str) -> str:

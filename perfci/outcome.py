@@ -9,7 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from perfci.history.model import Clock, Contract, Direction, Metric, Status, Stop
+from perfci.history.model import Clock, Contract, Direction, Launch, Metric, Status, Stop
+from perfci.history.plain import plain, record
 from perfci.history.text import one_line, printable
 
 _MESSAGE_LIMIT = 1000
@@ -31,7 +32,8 @@ class Timing:
 class Outcome:
     """What became of one task: its status, its figures, and its timings where it passed.
 
-    ``invalid`` holds (contract's label, reason) for each timer that could not time it.
+    ``invalid`` holds (contract's label, reason) for each timer that could not time it,
+    ``launches`` the kernels of one call where they were asked for.
     """
 
     status: Status
@@ -39,6 +41,7 @@ class Outcome:
     metrics: tuple[Metric, ...] = ()
     timings: tuple[Timing, ...] = ()
     invalid: tuple[tuple[str, str], ...] = ()
+    launches: tuple[Launch, ...] = ()
 
 
 class MalformedOutcomeError(Exception):
@@ -53,6 +56,7 @@ def encode_outcome(outcome: Outcome) -> dict[str, Any]:
         "metrics": [[m.name, m.value, m.unit, m.direction.value] for m in outcome.metrics],
         "timings": [_encode_timing(timing) for timing in outcome.timings],
         "invalid": outcome.invalid,
+        "launches": plain(outcome.launches),
     }
 
 
@@ -70,6 +74,7 @@ def decode_outcome(value: Any) -> Outcome:
             invalid=tuple(
                 (one_line(label), one_line(reason)) for label, reason in value["invalid"]
             ),
+            launches=tuple(record(Launch, each) for each in value["launches"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise MalformedOutcomeError(f"malformed outcome: {error}") from None

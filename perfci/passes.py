@@ -155,7 +155,7 @@ class _Worker:
                 standing.deadline_s = time.monotonic() + self._limits.timeout_s
                 continue
             if not _answers(outcome, self._tasks[task]):
-                yield task, self._failed("the worker's pipe was written to: other timings")
+                yield task, self._failed("the worker's pipe was written to: other figures")
                 return
             yield task, outcome
             self._standing = standing = _Standing(
@@ -262,7 +262,12 @@ def _check_temporary_folder() -> None:
 
 
 def _answers(outcome: Outcome, task: Task) -> bool:
-    """Whether an outcome that passed says of each timer of its task what it read, or why not."""
+    """Whether an outcome says what its task asks for, and nothing else.
+
+    One that passed says of each timer what it read, or why not.
+    """
+    if outcome.launches and not task.launches:
+        return False
     if outcome.status is not Status.PASSED:
         return True
     asked = {

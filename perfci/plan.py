@@ -20,13 +20,15 @@ class Target:
 class Task:
     """Check a variant at a case and, with ``timers``, time it. ``seeds`` draw the inputs.
 
-    ``budget_s`` is what each timer may take where that is less than the limits say.
+    With ``launches``, tell as well which kernels a call that is timed launches. ``budget_s`` is
+    what each timer may take where that is less than the limits say.
     """
 
     kernel: Kernel
     build: Build
     case: Case
     timers: tuple[str, ...] = ()
+    launches: bool = False
     seeds: tuple[int, ...]
     timing_seeds: tuple[int, ...] = ()
     budget_s: float = math.inf

@@ -171,7 +171,10 @@ def _one_pass(
         each for each in states if each.failure is None and (index == 0 or each.cell.case.timed)
     ]
     random.shuffle(alive)
-    tasks = [_task(state, timers, first=index == 0) for state in alive]
+    tasks = [
+        _task(state, timers, first=index == 0, on_gpu=target.device.kind == "cuda")
+        for state in alive
+    ]
     phase = f"pass {index + 1}" if timers else "check"
     ended = []
     for done, (number, outcome) in enumerate(server.run(tasks, target=target, limits=limits), 1):
@@ -180,7 +183,7 @@ def _one_pass(
     return ended
 
 
-def _task(state: _Progress, timers: Sequence[str], *, first: bool) -> Task:
+def _task(state: _Progress, timers: Sequence[str], *, first: bool, on_gpu: bool) -> Task:
     case = state.cell.case
     # An anchor is the library's own way: to look at it once in a pass is enough.
     anchor = is_anchor(state.cell.kernel.name)
@@ -189,6 +192,7 @@ def _task(state: _Progress, timers: Sequence[str], *, first: bool) -> Task:
         build=state.build,
         case=case,
         timers=tuple(timers) if case.timed else (),
+        launches=first and on_gpu,
         seeds=tuple(_seeds(FIRST_SEEDS if first and not anchor else 1)),
         timing_seeds=tuple(_seeds(ROTATING_INPUTS)) if case.timed else (),
         budget_s=ANCHOR_BUDGET_S if anchor else math.inf,
@@ -271,6 +275,7 @@ def _row(state: _Progress, contract: Contract | None) -> Measurement:
         metrics=_metrics(state, outcomes),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
+        launches=outcomes[0].launches if outcomes else (),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import torch
 
+from perfci.build import compiler_words
 from perfci.check import (
     Subject,
     WrongError,
@@ -23,11 +24,13 @@ from perfci.check import (
 )
 from perfci.clocks import read_clock
 from perfci.entry import Call, Entry, load_entry
-from perfci.history.model import Status
+from perfci.history.model import Launch, Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
+from perfci.launches import find_launches
 from perfci.outcome import Outcome, Timing
 from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
+from perfci.ptxas import read_log
 from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
 
@@ -117,7 +120,11 @@ class Bench:
             except WrongError as wrong:
                 message = f"right before the timing, wrong after it: {wrong.message}"
                 return Outcome(status=wrong.status, message=message, metrics=checked.metrics)
-        return replace(checked, timings=tuple(timings), invalid=tuple(invalid))
+            launches: tuple[Launch, ...] = ()
+            if task.launches:
+                # Last, so that this pass checks and times in the same state as the others.
+                launches = find_launches(calls[0], read_log(compiler_words(task.build)))
+        return replace(checked, timings=tuple(timings), invalid=tuple(invalid), launches=launches)
 
     def _read_timers(
         self, task: Task, workload: Workload

@@ -21,6 +21,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.check",
     "perfci.entry",
     "perfci.inputs",
+    "perfci.launches",
     "perfci.numerics",
     "perfci.outputs",
     "perfci.passes",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfci.history.model import Clock, Direction, Metric, Status, Stop
+from perfci.history.model import Clock, Direction, Launch, Metric, Status, Stop
 from perfci.outcome import (
     MalformedOutcomeError,
     Outcome,
@@ -35,6 +35,19 @@ _OUTCOME = Outcome(
         ),
     ),
     invalid=(("hot/1", "an empty graph"),),
+    launches=(
+        Launch(
+            function="softmax<float>",
+            grid=(2**31 - 1, 65535, 1),
+            block=(1024, 1, 1),
+            registers=64,
+            local_bytes=2120,
+            shared_bytes=1 << 17,
+            blocks_per_sm=1,
+            occupancy=1 / 3,
+            spill_bytes=4124,
+        ),
+    ),
 )
 
 
@@ -45,6 +58,11 @@ def _changed(**changes: Any) -> Any:
 def _timing(**changes: Any) -> Any:
     (timing,) = _changed()["timings"]
     return _changed(timings=[{**timing, **changes}])
+
+
+def _launch(**changes: Any) -> Any:
+    (launch,) = _changed()["launches"]
+    return _changed(launches=[{**launch, **changes}])
 
 
 def test_what_is_said_arrives() -> None:
@@ -88,6 +106,22 @@ def test_what_is_said_arrives() -> None:
         _timing(clocks=[[1, 2, 3]]),
         _timing(clocks=[["fast", None, None, None, []]]),
         _timing(clocks=[[float("nan"), None, None, None, []]]),
+        _changed(launches=None),
+        _changed(launches=[5]),
+        _changed(launches=[{}]),
+        _launch(function=5),
+        _launch(function="two\nlines"),
+        _launch(function="\x1b[2J"),
+        _launch(function="x" * 2000),
+        _launch(grid=[1, 1]),
+        _launch(grid=[0, 1, 1]),
+        _launch(registers=-1),
+        _launch(registers=1.5),
+        _launch(shared_bytes=10**30),
+        _launch(occupancy=1.01),
+        _launch(occupancy=float("nan")),
+        _launch(spill_bytes=-1),
+        _launch(other=1),
     ],
 )
 def test_what_is_no_outcome_is_refused(value: Any) -> None:

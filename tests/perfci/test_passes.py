@@ -165,11 +165,11 @@ BAD: dict[str, tuple[str, str, str]] = {
     "pipe_forged.py": (
         _pipe(
             'b"".join(b\'["done", %d, {"status": "passed", "message": "", "metrics": [], '
-            '"timings": [], "invalid": []}]\\n\' % n for n in range(200))',
+            '"timings": [], "invalid": [], "launches": []}]\\n\' % n for n in range(200))',
             _HANG,
         ),
         "runtime_error",
-        "other timings|out of turn",
+        "other figures|out of turn",
     ),
 }
 GOOD = {

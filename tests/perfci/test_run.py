@@ -1,22 +1,50 @@
-"""Rows of a run: what cannot be recorded costs the row it is in, not the run."""
+"""Rows of a run: what is in them, and that one that cannot be recorded does not cost the run."""
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 import scratch
 
+from perfci.config import load_config
+from perfci.device import cpu
+from perfci.history.model import Device, Launch, Measurement, Status, Stop
+from perfci.history.plain import plain
+from perfci.kernel import discover
+from perfci.outcome import Outcome, Timing
+from perfci.plan import Target, Task
+from perfci.progress import LineObserver
+from perfci.run import measure
+from perfci.selection import Selection, select
+from perfci.timers import TIMERS
+
+_LAUNCH = Launch(
+    function="axpb<float>",
+    grid=(256, 1, 1),
+    block=(256, 1, 1),
+    registers=12,
+    local_bytes=0,
+    shared_bytes=3072,
+    blocks_per_sm=8,
+    occupancy=1.0,
+    spill_bytes=0,
+)
+_COPY = replace(_LAUNCH, function="copy", grid=(1, 1, 1))
 _FORGES = """\
 import json
 import os
 import stat
 
 
-METRICS = [["two words", 1.0, "", "lower"]]
+CLAIMS = {}
 
 
 def run(x, a, b):
-    said = {"status": "passed", "message": "", "timings": [], "invalid": [], "metrics": METRICS}
-    line = json.dumps(["done", 0, said]) + "\\n"
+    said = {"status": "passed", "message": "", "timings": [], "invalid": [], "metrics": []}
+    line = json.dumps(["done", 0, {**said, "launches": [], **CLAIMS}]) + "\\n"
     for fd in range(3, 100):
         try:
             if stat.S_ISFIFO(os.fstat(fd).st_mode):
@@ -27,10 +55,83 @@ def run(x, a, b):
 """
 
 
-def test_what_no_store_takes_costs_its_own_row(tmp_path: Path) -> None:
-    root = scratch.quick(tmp_path / "root")
-    scratch.write_kernel(root, forges__py=_FORGES)
+def _forged(root: Path, **claims: Any) -> tuple[int, Any]:
+    """The exit code and the only row of a run whose kernel speaks in its worker's place."""
+    source = _FORGES.replace("CLAIMS = {}", f"CLAIMS = json.loads({json.dumps(claims)!r})")
+    scratch.write_kernel(scratch.quick(root), forges__py=source)
     ended = scratch.perfci(root, "run", "--commit", "abcdef1", "--case", "one", "--json")
     (row,) = json.loads(ended.stdout)["measurements"]
-    assert (ended.returncode, row["status"], row["metrics"]) == (1, "runtime_error", [])
+    return ended.returncode, row
+
+
+def test_what_no_store_takes_costs_its_own_row(tmp_path: Path) -> None:
+    code, row = _forged(tmp_path / "root", metrics=[["two words", 1.0, "", "lower"]])
+    assert (code, row["status"], row["metrics"]) == (1, "runtime_error", [])
     assert row["message"].startswith("cannot be recorded: metrics[0].name: 'two words' is no name")
+
+
+def test_what_is_told_of_launches_on_a_cpu_is_not_believed(tmp_path: Path) -> None:
+    code, row = _forged(tmp_path / "root", launches=[plain(_LAUNCH)])
+    assert (code, row["status"], row["launches"]) == (1, "runtime_error", [])
+    assert row["message"] == "the worker's pipe was written to: other figures"
+
+
+class _Server:
+    """Says of every task that it passed, and of its launches where it is asked for them."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, bool]] = []
+
+    def run(self, tasks: Sequence[Task], **_: object) -> Iterator[tuple[int, Outcome]]:
+        for index, task in enumerate(tasks):
+            self.asked.append((task.case.name, task.launches))
+            timings = tuple(
+                Timing(
+                    contract=TIMERS[name].contract,
+                    samples_ns=(5.0,),
+                    loops=1,
+                    stop=Stop.CONVERGED,
+                )
+                for name in task.timers
+            )
+            told = (_LAUNCH, _COPY) if task.launches and task.timers else ()
+            yield index, Outcome(status=Status.PASSED, timings=timings, launches=told)
+
+
+def _measured(root: Path, device: Device, server: Any, **options: Any) -> Sequence[Measurement]:
+    scratch.write_kernel(scratch.quick(root), eager__py=scratch.EAGER)
+    config = load_config(root, environment={}, cache=str(root.parent / "cache"))
+    cells = select(discover(root / "kernels"), Selection(cases=("large", "one")), device.kind)
+    return measure(
+        cells,
+        config,
+        target=Target(name="cuda:0", device=device),
+        server=server,
+        observer=LineObserver(),
+        passes=2,
+        **options,
+    ).measurements
+
+
+_GPU = Device(kind="cuda", model="a GPU", compute_capability="9.0")
+
+
+def test_the_first_pass_on_a_gpu_says_what_a_call_launches(tmp_path: Path) -> None:
+    server = _Server()
+    rows = _measured(tmp_path / "root", _GPU, server)
+    assert {row.contract.timer for row in rows if row.contract is not None} == {
+        "cold",
+        "hot",
+        "host",
+    }
+    for row in rows:
+        assert row.launches == ((_LAUNCH, _COPY) if row.contract else ())
+    assert sorted(server.asked) == [("large", False), ("large", True), ("one", True)]
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_nobody_asks_for_launches_on_a_cpu(tmp_path: Path, timed: bool) -> None:
+    server = _Server()
+    rows = _measured(tmp_path / "root", cpu(), server, timed=timed)
+    assert [row.launches for row in rows] == [()] * len(rows)
+    assert {asked for _, asked in server.asked} == {False}
