@@ -6,6 +6,7 @@ The layout of a kernel's folder is described in docs/adding-a-kernel.md.
 import ast
 import hashlib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from perfci import units
 from perfci.declaration import (
     DEVICE_KINDS,
     DTYPES,
@@ -38,7 +40,10 @@ _EXTENSION_MARK = re.compile(rb"^\s*PYBIND11_MODULE\s*\(", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One set of arguments at which a kernel is checked and, where ``timed``, timed."""
+    """One set of arguments at which a kernel is checked and, where ``timed``, timed.
+
+    ``memory_gib`` is what a device must have for variant, judge and yardstick together.
+    """
 
     name: str
     timed: bool
@@ -47,6 +52,7 @@ class Case:
     devices: tuple[str, ...] = DEVICE_KINDS
     distribution: str = "normal"
     layout: str = "contiguous"
+    memory_gib: float = 0.0
     arguments: tuple[tuple[str, Scalar], ...] = ()
 
 
@@ -139,13 +145,21 @@ def read_kernels(kernels: Path, workloads: Path | None = None) -> list[Kernel]:
     return found
 
 
-def skip_reason(variant: Variant, case: Case, device_kind: str) -> str:
-    """Why a variant is declared not to take a case on a kind of device; empty where it does."""
+def skip_reason(
+    variant: Variant, case: Case, device_kind: str, *, device_memory_bytes: int | None = None
+) -> str:
+    """Why a variant is declared not to take a case on a device; empty where it does.
+
+    A device whose memory is not known is taken to have enough.
+    """
     declared = variant.declaration
     if device_kind not in declared.devices:
         return f"declared for {', '.join(declared.devices)} only"
     if case.dtype not in declared.dtypes:
         return f"declared for {', '.join(declared.dtypes)} only"
+    if device_memory_bytes is not None and case.memory_gib * 2**30 > device_memory_bytes:
+        memory = units.format_bytes(device_memory_bytes)
+        return f"the case needs {case.memory_gib:g} GiB of memory, this device has {memory}"
     arguments = dict(case.arguments)
     for key, limit in declared.maxima:
         value = arguments.get(key)
@@ -272,6 +286,7 @@ def _case(table: Mapping[str, Any], timed: bool, parameters: set[str], where: st
         "distribution": _choice(table, "distribution", DISTRIBUTIONS, "normal", where),
         "layout": _choice(table, "layout", LAYOUTS, "contiguous", where),
         "devices": chosen(table.get("devices", [*DEVICE_KINDS]), DEVICE_KINDS, f"{where}: devices"),
+        "memory_gib": _memory(table.get("memory_gib", 0.0), where),
     }
     arguments = {key: value for key, value in table.items() if key not in own}
     _refuse_unknown(arguments, (*parameters, *own), where)
@@ -291,6 +306,12 @@ def _choice(
     if value not in known:
         raise ConfigurationError(f"{where}: {key} = {value!r} is not one of {', '.join(known)}")
     return str(value)
+
+
+def _memory(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ConfigurationError(f"{where}: memory_gib = {value!r} must be a number, 0 or more")
+    return float(value)
 
 
 def _tolerances(tables: Any, path: Path) -> dict[str, Tolerance]:

@@ -130,7 +130,7 @@ def prepare_all(
     live = [
         (by_key[cell.variant.key], cell)
         for cell in cells
-        if not skip_reason(cell.variant, cell.case, target.device.kind)
+        if not _skip_reason(cell, target)
     ]
     limits = _limits(config, target)
     return Prepared(config).fill(
@@ -148,13 +148,20 @@ def _begin(
     states = []
     for cell in cells:
         state = _Progress(cell=cell, build=builds[cell.variant.key])
-        reason = skip_reason(cell.variant, cell.case, target.device.kind)
+        reason = _skip_reason(cell, target)
         if reason:
             state.failure = Outcome(status=Status.SKIPPED, message=reason)
         elif state.build.failed:
             state.failure = Outcome(status=Status.BUILD_FAILED, message=state.build.message)
         states.append(state)
     return states
+
+
+def _skip_reason(cell: Cell, target: Target) -> str:
+    device = target.device
+    return skip_reason(
+        cell.variant, cell.case, device.kind, device_memory_bytes=device.memory_bytes
+    )
 
 
 def _one_pass(

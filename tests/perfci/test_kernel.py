@@ -206,3 +206,26 @@ def test_what_is_declared_impossible_is_skipped_with_its_reason(tmp_path: Path) 
     assert skip_reason(variant, case, "cuda") == ""
     assert skip_reason(variant, half, "cuda") == "declared for float32 only"
     assert skip_reason(variant, many, "cuda") == "count = 8 is above the declared maximum 7"
+
+
+def test_a_case_that_needs_more_memory_than_the_device_has_is_skipped(tmp_path: Path) -> None:
+    huge = '[[check]]\nname = "huge"\ncount = 7\nmemory_gib = 1.5\n'
+    scratch.write_kernel(tmp_path, cases__toml=huge)
+    kernel = _only(tmp_path)
+    (variant,), (case,) = kernel.variants, kernel.cases
+    assert dict(case.arguments) == {"count": 7}
+
+    def reason(memory_bytes: int | None) -> str:
+        return skip_reason(variant, case, "cpu", device_memory_bytes=memory_bytes)
+
+    assert reason(2**30) == "the case needs 1.5 GiB of memory, this device has 1.00 GiB"
+    assert reason(3 * 2**29) == ""
+    assert reason(None) == ""
+
+
+@pytest.mark.parametrize("value", ['"much"', "true", "-1", "nan"])
+def test_memory_is_a_number(value: str, tmp_path: Path) -> None:
+    case = f'[[check]]\nname = "huge"\ncount = 7\nmemory_gib = {value}\n'
+    scratch.write_kernel(tmp_path, cases__toml=case)
+    with pytest.raises(ConfigurationError, match=r"memory_gib = .* must be a number, 0 or more"):
+        discover(tmp_path / "kernels")

@@ -20,10 +20,11 @@ _ZEROS = "def run(x, a, b):\n    return x * 0\n"
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = scratch.quick(tmp_path_factory.mktemp("check") / "root")
     strided = '[[check]]\nname = "strided"\ntier = "smoke"\nlayout = "strided"\ncount = 9\n'
+    huge = '[[check]]\nname = "huge"\nmemory_gib = 1e6\ncount = 9\n'
     scratch.write_kernel(
         root,
         "strong",
-        cases__toml=scratch.CASES + strided,
+        cases__toml=scratch.CASES + strided + huge,
         plain__cpp=scratch.PLAIN,
         contiguous__cpp=scratch.body(
             'if (!perfci_is_contiguous(x)) return perfci_fail(call, "x must be contiguous");'
@@ -73,6 +74,15 @@ def test_a_skipped_case_is_not_counted_as_passed(root: Path) -> None:
     ended = scratch.perfci(root, "check", "--kernel", "strong", "--variant", "contiguous")
     assert ended.returncode == 0
     assert ended.stdout.splitlines()[-1].endswith("passed, 0 failed, 1 skipped")
+
+
+def test_a_case_that_does_not_fit_is_skipped_with_what_it_needs(root: Path) -> None:
+    which = ("--kernel", "strong", "--variant", "plain", "--case", "huge")
+    ended = scratch.perfci(root, "check", *which, "--json")
+    assert ended.returncode == 0
+    (row,) = json.loads(ended.stdout)["checks"]
+    assert row["status"] == "skipped"
+    assert row["message"].startswith("the case needs 1e+06 GiB of memory, this device has ")
 
 
 def test_controls_that_are_rejected_are_fine(root: Path) -> None:
