@@ -127,11 +127,7 @@ def prepare_all(
 ) -> int:
     """Let the variants that compile at their first call do so; how many cells that were."""
     by_key = {each.variant.key: each for each in builds}
-    live = [
-        (by_key[cell.variant.key], cell)
-        for cell in cells
-        if not _skip_reason(cell, target)
-    ]
+    live = [(by_key[cell.variant.key], cell) for cell in cells if not _skip_reason(cell, target)]
     limits = _limits(config, target)
     return Prepared(config).fill(
         live, server=server, target=target, limits=limits, observer=observer
