@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from perfci.compare import Side, compare
 from perfci.dashboard.lines import ERROR, PEER, YARDSTICK, Line, trace
-from perfci.history.model import Cell, Commit, Comparison, RunSummary, Status
+from perfci.history.model import Cell, Commit, Comparison, RunSummary, Status, is_anchor
+from perfci.machine import compare_anchors, find_moved, without_anchors
 
 
 class Place(NamedTuple):
@@ -67,7 +68,8 @@ class Snapshot:
 
     ``runs`` and ``previous`` are newest first; ``previous`` is empty where there is no earlier
     commit. ``tables`` holds each kernel's rows, ``trends`` each timed cell's last commits.
-    ``newer`` is a later run that is not on the line.
+    ``anchors`` are the newest cells of the machine itself, which is in none of these, and ``moved``
+    those of them that moved. ``newer`` is a later run that is not on the line.
     """
 
     testbed: str
@@ -76,6 +78,8 @@ class Snapshot:
     tables: dict[str, tuple[Row, ...]]
     comparisons: dict[Place, Comparison]
     trends: dict[Place, Line]
+    anchors: tuple[Cell, ...] = ()
+    moved: tuple[Comparison, ...] = ()
     newer: RunSummary | None = None
 
     @property
@@ -141,20 +145,23 @@ def take(
     A cell known at the previous commit and in none of these runs is missing, and kept.
     """
     cells = list(cells)
-    now = _newest_first(cells, runs)
-    before = _newest_first(cells, previous)
-    shown = {place_of(cell): cell for cell in reversed(now)}
-    comparisons = compare(Side(previous, before), Side(runs, now)) if previous else []
+    sides = [Side(each, _newest_first(cells, each)) for each in (previous, runs)]
+    before, now = (without_anchors(side) for side in sides)
+    shown = _newest(now.cells)
+    comparisons = compare(before, now) if previous else []
+    moved = find_moved(compare_anchors(*sides)) if previous else []
     return Snapshot(
         testbed=runs[0].environment.testbed,
         runs=tuple(runs),
         previous=tuple(previous),
-        tables=_tables(_merge(now, before), shown),
+        tables=_tables(_merge(now.cells, before.cells), shown),
         comparisons={
             Place(each.key.kernel, each.key.variant, each.key.case, each.key.contract): each
             for each in comparisons
         },
         trends=_trends(cells, *line),
+        anchors=tuple(_newest(each for each in sides[1].cells if is_anchor(each.kernel)).values()),
+        moved=tuple(moved),
         newer=newer,
     )
 
@@ -170,6 +177,14 @@ def _newest_first(cells: Sequence[Cell], runs: Sequence[RunSummary]) -> list[Cel
     return sorted(
         (cell for cell in cells if cell.run_id in ranks), key=lambda cell: ranks[cell.run_id]
     )
+
+
+def _newest(cells: Iterable[Cell]) -> dict[Place, Cell]:
+    """The newest cell of each place, of cells that are newest first, in recorded order."""
+    newest: dict[Place, Cell] = {}
+    for cell in cells:
+        newest.setdefault(place_of(cell), cell)
+    return newest
 
 
 def _merge(now: Iterable[Cell], before: Iterable[Cell]) -> list[Place]:
@@ -193,7 +208,7 @@ def _trends(
     ids = {run.run_id for run in runs}
     groups: dict[Place, list[Cell]] = {}
     for cell in cells:
-        if cell.contract is not None and cell.run_id in ids:
+        if cell.contract is not None and cell.run_id in ids and not is_anchor(cell.kernel):
             groups.setdefault(place_of(cell)._replace(variant=""), []).append(cell)
     return {
         place._replace(variant=line.variant): line

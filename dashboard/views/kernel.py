@@ -13,6 +13,7 @@ from perfci.dashboard.lines import History, choose_variants
 from perfci.dashboard.queries import KernelPage
 from perfci.dashboard.states import KernelChoice, KernelState, Scale
 from perfci.dashboard.views import aside, legend
+from perfci.history.model import is_anchor
 
 MOST_ROWS = 40
 
@@ -98,10 +99,15 @@ def _nothing(page: KernelPage) -> Component:
                 f"No commit of it was measured clean with {state.case}, {state.timer}. Commit, "
                 "then measure with"
             ),
-            components.command(f"perfci run --kernel {shlex.quote(state.kernel)}"),
+            components.command(_run_command(state.kernel)),
         ],
         className="headline plain",
     )
+
+
+def _run_command(kernel: str) -> str:
+    """Write what measures a kernel; every run measures the anchors."""
+    return "perfci run" if is_anchor(kernel) else f"perfci run --kernel {shlex.quote(kernel)}"
 
 
 def _table(page: KernelPage, repository_url: str | None) -> Component:

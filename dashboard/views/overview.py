@@ -13,7 +13,7 @@ from perfci.dashboard.components import Child, Choice, breakable, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.snapshot import Place, Row, Snapshot, error_ratio
 from perfci.dashboard.states import OverviewState
-from perfci.dashboard.views import headline, reading
+from perfci.dashboard.views import anchors, headline, reading
 from perfci.history.model import RunSummary, Status, Verdict
 
 
@@ -56,6 +56,7 @@ def _section(snapshot: Snapshot, state: OverviewState, repository_url: str | Non
             _strip(snapshot, repository_url),
             _timers(snapshot, state, timer) or "",
             *(_kernel(snapshot, kernel, rows, timer) for kernel, rows in snapshot.tables.items()),
+            anchors.show(snapshot) or "",
         ],
         className="testbed",
     )

@@ -12,7 +12,8 @@ from perfci.dashboard import components, ids, samples, urls
 from perfci.dashboard.components import Child, Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.states import RunState
-from perfci.history.model import Cell, Clock, Commit, Measurement, Metric, Run, Status
+from perfci.dashboard.views.anchors import TITLE
+from perfci.history.model import Cell, Clock, Commit, Measurement, Metric, Run, Status, is_anchor
 from perfci.history.summary import cell as summarise_cell
 
 SORTS = ("row", "kernel", "variant", "case", "timer", "status", "median", "error")
@@ -35,7 +36,9 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
         Entry(number=index, measurement=each, cell=summarise_cell(run.run_id, each))
         for index, each in enumerate(run.measurements, start=1)
     ]
-    shown = arrange(entries, state)
+    shown = arrange([each for each in entries if not is_anchor(each.cell.kernel)], state)
+    anchors = arrange([each for each in entries if is_anchor(each.cell.kernel)], state)
+    kernel_count = sum(not is_anchor(each.cell.kernel) for each in entries)
     return components.page(
         f"Run at {units.shorten_sha(run.commit.sha)}",
         _facts(run, repository_url),
@@ -43,11 +46,12 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
         html.H2("Rows"),
         _filters(state, entries),
         html.P(
-            f"{units.format_count(len(shown))} of {units.format_count(len(entries))} rows",
+            f"{units.format_count(len(shown))} of {units.format_count(kernel_count)} rows",
             className="tally",
             role="status",
         ),
         _table(state, shown, run.environment.testbed),
+        *_anchors(state, anchors, run.environment.testbed),
         trail=[dcc.Link("Runs", href=urls.runs_url())],
     )
 
@@ -70,9 +74,11 @@ def arrange(entries: Sequence[Entry], state: RunState) -> list[Entry]:
 
 def reproduction(commit: Commit, measurement: Measurement) -> str:
     """Write the command line that measures one row again, quoted for a shell."""
+    run = f"git switch --detach {shlex.quote(commit.sha)} && perfci run"
+    if is_anchor(measurement.kernel):
+        return run  # as every run does
     return (
-        f"git switch --detach {shlex.quote(commit.sha)} && perfci run"
-        f" --kernel {shlex.quote(measurement.kernel)}"
+        f"{run} --kernel {shlex.quote(measurement.kernel)}"
         f" --variant {shlex.quote(measurement.variant)}"
         f" --case {shlex.quote(measurement.case)}"
     )
@@ -175,7 +181,15 @@ def _filters(state: RunState, entries: Sequence[Entry]) -> Component:
     return html.Div([form, components.choices("Status", options) or ""], className="toolbar")
 
 
-def _table(state: RunState, entries: Sequence[Entry], testbed: str) -> Component:
+def _anchors(state: RunState, entries: Sequence[Entry], testbed: str) -> list[Component]:
+    if not entries:
+        return []
+    return [html.H2(TITLE), _table(state, entries, testbed, label="Anchors of the run")]
+
+
+def _table(
+    state: RunState, entries: Sequence[Entry], testbed: str, *, label: str = "Rows of the run"
+) -> Component:
     head = html.Tr(
         [
             *(_sort_heading(state, name) for name in SORTS[:-1]),
@@ -187,7 +201,7 @@ def _table(state: RunState, entries: Sequence[Entry], testbed: str) -> Component
         ]
     )
     body = [_row(state, entry, testbed) for entry in entries]
-    return components.table([head], body, label="Rows of the run", kind="rows")
+    return components.table([head], body, label=label, kind="rows")
 
 
 def _sort_heading(state: RunState, name: str) -> Component:
