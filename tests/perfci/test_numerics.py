@@ -190,6 +190,16 @@ def test_errors_are_zero_for_the_truth_and_nan_for_nan(row: list[float]) -> None
     assert math.isnan(errors(judge * math.nan, judge).rms)
 
 
+@given(_ROWS, _BAD)
+def test_errors_are_those_where_the_judge_is_finite(row: list[float], bad: float) -> None:
+    judge = torch.tensor(row, dtype=torch.float64)
+    more = torch.cat([judge, torch.tensor([bad])])
+    own, among = errors(judge + 0.5, judge), errors(more + 0.5, more)
+    assert (among.max_abs, among.max_rel) == (own.max_abs, own.max_rel)
+    assert (among.mean_abs, among.rms) == pytest.approx((own.mean_abs, own.rms))
+    assert errors(more[-1:], more[-1:]).max_abs == 0.0
+
+
 @given(_ROWS, st.floats(1e-3, 1))
 def test_errors_are_ordered(row: list[float], shift: float) -> None:
     judge = torch.tensor(row, dtype=torch.float64)
