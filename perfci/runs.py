@@ -5,7 +5,7 @@ from pathlib import Path
 from perfci.errors import MissingError
 from perfci.history import commits
 from perfci.history.errors import CommitError
-from perfci.history.model import RunSummary
+from perfci.history.model import Commit, RunSummary
 from perfci.history.stores import Store
 from perfci.history.text import one_line
 
@@ -38,6 +38,22 @@ def runs_at(
             f"perfci run --commit {name}, or see perfci history ls"
         )
     return found
+
+
+def newest_run_of(store: Store, commit: Commit, testbed: str) -> RunSummary:
+    """The newest run of a commit, or of the dirty tree that it is. MissingError without one."""
+    found = [
+        run
+        for run in store.runs(sha_prefix=commit.sha, testbed=testbed)
+        if run.commit.sha == commit.sha and run.commit.dirty == commit.dirty
+    ]
+    if not found:
+        tree = commit.sha[:10] if commit.dirty is None else f"this dirty tree at {commit.sha[:10]}"
+        raise MissingError(
+            f"nothing is recorded of {tree} on testbed '{testbed}': record it with perfci run, "
+            "or give --out DIR"
+        )
+    return found[0]
 
 
 def _is_wanted(run: RunSummary, plus: str, digest: str) -> bool:

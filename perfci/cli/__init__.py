@@ -12,6 +12,7 @@ COMMANDS = {
     "build": ("perfci.cli.build", "Compile the variants that have changed."),
     "check": ("perfci.cli.check", "Check variants against their references."),
     "run": ("perfci.cli.run", "Build, check, time and record by commit."),
+    "profile": ("perfci.cli.profile", "Profile variants with Nsight Compute."),
     "show": ("perfci.cli.show", "Show a recorded run."),
     "compare": ("perfci.cli.compare", "Compare two recorded commits, cell by cell."),
     "history": ("perfci.cli.history", "List, export, import recorded runs."),

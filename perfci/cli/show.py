@@ -6,6 +6,8 @@ from perfci.cli.options import config_of, echo_json, echo_lines, json_option, st
 from perfci.errors import MissingError, UsageError
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
+from perfci.profiler import find_reports, profiles_folder
+from perfci.reports.columns import wrap
 from perfci.reports.run import run_table
 from perfci.runs import runs_at
 
@@ -49,6 +51,9 @@ def command(
             each for each in history.runs(sha_prefix=run.commit.sha) if each.run_id == run.run_id
         )
         echo_lines(run_table(summary, history.cells(run_ids=[run.run_id])))
+    folder = profiles_folder(config, run.run_id)
+    if reports := find_reports(folder):
+        echo_lines(["", *wrap(f"profiles: {len(reports)} in {folder}", indent=0)])
 
 
 def _newest(store: Store, testbed: str | None) -> str:
