@@ -1,16 +1,14 @@
 // Both products by blocks that hold all weights in shared memory.
 //
 // A block takes tiles of TOKENS tokens, one after another. One thread starts the copies of the first
-// tile and of all weights at once; each matrix comes in CHUNKS deliveries, in the order of use, and
-// is multiplied as it arrives, so the first product is over before the last of w_up is there. A
-// thread sums TOKENS tokens x 4 columns over 4 rows at a time and reads a weight once for all
-// tokens; threads that share a sum's rows leave their parts in shared memory, where one thread adds
-// up two elements. The latent never leaves the block.
+// tile and of all weights at once, each to a multiple of 128 bytes, without which a copy takes
+// several times as long. A thread sums TOKENS tokens x 4 columns over 4 rows at a time and reads a
+// weight once for all tokens; threads that share a sum's rows leave their parts in shared memory,
+// where lanes share the adding up. The latent never leaves the block.
 //
-// Time at the headline shape, estimated and not measured, of what cannot be hidden: the launch; one
-// latency of the second-level cache; 99 KB a block of weights through it, with 128 blocks wanting
-// the same at the same time, by far the largest; then the second half of the second product (a
-// quarter of the multiply-adds), two passes over its parts in shared memory, and the store.
+// A block at the headline shape is done after some 400 instructions a thread, each fetched for the
+// first time, so that what is computed of sizes alone counts. KnownSizes leaves that to the compiler;
+// in a model in use only the number of tokens varies. RunTimeSizes takes all others.
 #ifndef RESIDENT_CUH
 #define RESIDENT_CUH
 
@@ -18,62 +16,64 @@
 #include "bulk.cuh"
 #include "projection.cuh"
 
-constexpr int RESIDENT_THREADS = 384, CHUNKS = 2, QUAD = 4;
+constexpr int RESIDENT_THREADS = 256, RESIDENT_LANES = 32, QUAD = 4;
 
-// Rows of a chunk of a matrix of `depth` rows, a multiple of 4: of all but the last, which has less.
-__host__ __device__ constexpr int chunk_rows(int depth) {
-  return (depth / QUAD + CHUNKS - 1) / CHUNKS * QUAD;
-}
+template <int MODEL, int RANK, int WIDTH>
+struct KnownSizes {
+  static constexpr int model = MODEL, rank = RANK, width = WIDTH, UNROLL = 8;
+  static __device__ int divide(int n, int divisor) { return n / divisor; }
+};
+
+struct RunTimeSizes {
+  int model, rank, width;
+  static constexpr int UNROLL = 1;
+  static __device__ int divide(int n, int divisor) { return Divisor(divisor).quotient(n); }
+};
 
 // Where things are in shared memory, in floats.
-template <int TOKENS>
+template <int TOKENS, typename Sizes>
 struct Residence {
-  int64_t hidden, down, up_k, up_v, latent, partial, arrivals, end;
+  int64_t down, up_k, up_v, partial, latent, arrivals, end;  // the tile of hidden is at 0
 
-  explicit Residence(const Projection &p) {
-    hidden = 0;                                            // [token][m]
-    down = int64_t(TOKENS) * p.model;                      // [m][r]
-    up_k = down + int64_t(p.model) * p.rank;               // [r][c]
-    up_v = up_k + int64_t(p.rank) * p.width;
-    latent = up_v + int64_t(p.rank) * p.width;             // [token][r]
-    partial = latent + TOKENS * p.rank;                    // [token][part][column]
-    arrivals = partial + TOKENS * RESIDENT_THREADS * QUAD; // of the tile, of w_down, of w_up
-    end = arrivals + (1 + 2 * CHUNKS) * int(sizeof(Arrival) / sizeof(float));
+  __host__ __device__ constexpr explicit Residence(const Sizes &sizes)
+      : down(aligned(int64_t(TOKENS) * sizes.model)),              // [m][r]
+        up_k(down + aligned(int64_t(sizes.model) * sizes.rank)),   // [r][c]
+        up_v(up_k + aligned(int64_t(sizes.rank) * sizes.width)),
+        partial(up_v + aligned(int64_t(sizes.rank) * sizes.width)),
+        latent(partial + TOKENS * RESIDENT_THREADS * QUAD),        // behind [token][part][column]
+        arrivals(latent + aligned(TOKENS * sizes.rank)),           // behind [token][r]
+        end(arrivals + 3 * int(sizeof(Arrival) / sizeof(float))) {}
+
+  static __host__ __device__ constexpr int64_t aligned(int64_t floats) {
+    return (floats + 31) / 32 * 32;
   }
 };
 
-// What a thread does of a product with `columns` columns: four of them, rows 4 x part to
-// 4 x part + 3 of each 4 x parts. Threads that are left over have part == parts.
-struct Place {
-  int columns, parts, part, column;
+// A product with `columns` columns: quads of them, and threads that share the terms of their sums.
+// A thread has rows 4 x part to 4 x part + 3 of each 4 x parts; those left over have part == parts.
+template <typename Sizes>
+struct Product {
+  int quads, parts, part, column;
 
-  __device__ explicit Place(int columns) : columns(columns) {
-    const int quads = columns / QUAD;
-    const Divisor by_quads(quads);
-    parts = by_quads.quotient(RESIDENT_THREADS);
-    part = by_quads.quotient(threadIdx.x);
-    column = (threadIdx.x - part * quads) * QUAD;
-  }
+  __device__ explicit Product(int columns)
+      : quads(columns / QUAD),
+        parts(Sizes::divide(RESIDENT_THREADS, quads)),
+        part(Sizes::divide(threadIdx.x, quads)),
+        column((threadIdx.x - part * quads) * QUAD) {}
 
-  // partial[token][part][column] = sum over the part's k of x[token][k] * weights[k][column]; the
-  // chunks of weights are awaited. `weights` points to the thread's own column.
+  // partial[token][part][column] = sum over the part's k of x[token][k] * weights[k][column].
+  // `weights` points to the thread's own column.
   template <int TOKENS>
   __device__ void multiply(const float *x, const float *weights, int depth, int stride,
-                           Arrival *arrivals, float *partial) const {
+                           float4 *partial) const {
     if (part >= parts) return;
     float4 sum[TOKENS] = {};
-    const int rows = chunk_rows(depth);
 #pragma unroll 1
-    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-      await(arrivals + chunk, 0);
-      const int end = min((chunk + 1) * rows, depth);
-#pragma unroll 1
-      for (int k = chunk * rows + part * QUAD; k < end; k += parts * QUAD)
-        add_rows<TOKENS>(x + k, depth, weights + k * stride, stride, sum);
-    }
+    for (int k = part * QUAD; k < depth; k += parts * QUAD)
+      add_rows<TOKENS>(x + k, depth, weights + k * stride, stride, sum);
 #pragma unroll
     for (int token = 0; token < TOKENS; ++token)
-      reinterpret_cast<float4 *>(partial)[token * RESIDENT_THREADS + threadIdx.x] = sum[token];
+      partial[token * RESIDENT_THREADS + threadIdx.x] = sum[token];
   }
 
   template <int TOKENS>
@@ -97,95 +97,98 @@ struct Place {
     }
   }
 
-  // Call body(token * columns + column, the sums of two columns over all parts) for the first
-  // `tokens` tokens.
-  template <typename Body>
-  __device__ void add_parts(const float *partial, int tokens, const Body &body) const {
-    constexpr int BATCH = 6;  // terms read at once; beyond the last, the last again
-    const Divisor by_columns(columns);
+  // to[token][quad] = the sum over the quad's parts, for the first `tokens` tokens. Lanes of a warp
+  // share a quad where there are threads enough, so that no two of them read from one bank.
+  template <int TOKENS>
+  __device__ void add_parts(const float4 *partial, int tokens, float4 *to) const {
+    const int shares = shares_of(TOKENS * quads), among = RESIDENT_LANES / shares;
+    const int lane = threadIdx.x % RESIDENT_LANES, share = lane / among;
+    const int first = threadIdx.x / RESIDENT_LANES * among;
 #pragma unroll 1
-    for (int i = 2 * threadIdx.x; i < tokens * columns; i += 2 * RESIDENT_THREADS) {
-      const int token = by_columns.quotient(i);
-      const float *term = partial + token * RESIDENT_THREADS * QUAD + i - token * columns;
-      float2 total = {0.0f, 0.0f};
-#pragma unroll 1
-      for (int left = parts; left > 0; left -= BATCH) {
-        float2 next[BATCH];
-#pragma unroll
-        for (int j = 0; j < BATCH; ++j) {
-          next[j] = *reinterpret_cast<const float2 *>(term);
-          if (j + 1 < left) term += columns;
-        }
-#pragma unroll
-        for (int j = 0; j < BATCH; ++j)
-          if (j < left) total = make_float2(total.x + next[j].x, total.y + next[j].y);
-      }
-      body(i, total);
+    for (int from = first; from < TOKENS * quads; from += RESIDENT_THREADS / shares) {
+      const int i = from + lane % among, token = Sizes::divide(i, quads);
+      const float4 *term = partial + token * RESIDENT_THREADS + i - token * quads;
+      float4 total = {};
+      if (token < tokens)
+#pragma unroll Sizes::UNROLL
+        for (int part = share; part < parts; part += shares) total = sum(total, term[part * quads]);
+#pragma unroll Sizes::UNROLL
+      for (int bit = among; bit < RESIDENT_LANES; bit *= 2)
+        total = sum(total, from_lane(total, bit));
+      if (share == 0 && token < tokens) to[i] = total;
     }
+  }
+
+  // How many lanes share each of `count` sums: a power of two.
+  static __device__ constexpr int shares_of(int count) {
+    int shares = 1;
+    while (shares < RESIDENT_LANES && 2 * shares * count <= RESIDENT_THREADS) shares *= 2;
+    return shares;
+  }
+
+  static __device__ float4 sum(float4 a, float4 b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+  }
+
+  // What the lane has whose number differs in one bit.
+  static __device__ float4 from_lane(float4 own, int bit) {
+    const auto other = [bit](float value) { return __shfl_xor_sync(~0u, value, bit); };
+    return {other(own.x), other(own.y), other(own.z), other(own.w)};
   }
 };
 
-// Start the copies of one matrix; `second`, where there is one, comes along with it.
-__device__ inline void start_matrix(const float *first, const float *second, int depth, int columns,
-                                    float *to_first, float *to_second, Arrival *arrivals) {
-  const int rows = chunk_rows(depth);
-  for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-    const int from = chunk * rows * columns;
-    const int bytes = (min((chunk + 1) * rows, depth) - chunk * rows) * columns * int(sizeof(float));
-    expect(arrivals + chunk, bytes > 0 ? (second ? 2 : 1) * bytes : 0);
-    if (bytes <= 0) continue;
-    start_copy(to_first + from, first + from, bytes, arrivals + chunk);
-    if (second) start_copy(to_second + from, second + from, bytes, arrivals + chunk);
-  }
-}
-
-// Start the copy of the tile of tokens from `first` on.
-template <int TOKENS>
-__device__ void start_tile(const Projection &p, int64_t first, float *to, Arrival *arrival) {
-  const int bytes = int(min(int64_t(TOKENS), p.tokens - first)) * p.model * int(sizeof(float));
-  expect(arrival, bytes);
-  if (bytes > 0) start_copy(to, p.hidden + first * p.model, bytes, arrival);
-}
-
-template <int TOKENS>
-__global__ void __launch_bounds__(RESIDENT_THREADS, 1) resident(Projection p, Residence<TOKENS> at) {
+template <typename Sizes, int TOKENS>
+__global__ void __launch_bounds__(RESIDENT_THREADS, 1) resident(Projection p, Sizes sizes) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  extern __shared__ __align__(16) float shared[];
-  float *hidden = shared + at.hidden, *latent = shared + at.latent, *partial = shared + at.partial;
-  Arrival *tile_there = reinterpret_cast<Arrival *>(shared + at.arrivals);
-  Arrival *down_there = tile_there + 1, *up_there = down_there + CHUNKS;
+  extern __shared__ __align__(128) float residence[];
+  const Residence<TOKENS, Sizes> at(sizes);
+  float *hidden = residence, *latent = residence + at.latent;
+  float4 *partial = reinterpret_cast<float4 *>(residence + at.partial);
+  Arrival *tile_there = reinterpret_cast<Arrival *>(residence + at.arrivals);
+  Arrival *down_there = tile_there + 1, *up_there = tile_there + 2;
+
+  const auto start_tile = [&](int64_t first) {
+    const int tokens = int(min(int64_t(TOKENS), p.tokens - first));
+    const int bytes = tokens * sizes.model * int(sizeof(float));
+    expect(tile_there, bytes);
+    start_copy(hidden, p.hidden + first * sizes.model, bytes, tile_there);
+  };
   const int64_t stride = int64_t(gridDim.x) * TOKENS;
   int64_t first = int64_t(blockIdx.x) * TOKENS;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < 1 + 2 * CHUNKS; ++i) open_arrival(tile_there + i);
+    const int down_bytes = sizes.model * sizes.rank * int(sizeof(float));
+    const int up_bytes = sizes.rank * sizes.width * int(sizeof(float));
+    for (int i = 0; i < 3; ++i) open_arrival(tile_there + i);
     show_arrivals();
-    start_tile<TOKENS>(p, first, hidden, tile_there);
-    start_matrix(p.w_down, nullptr, p.model, p.rank, shared + at.down, nullptr, down_there);
-    start_matrix(p.w_up_k, p.w_up_v, p.rank, p.width, shared + at.up_k, shared + at.up_v, up_there);
+    start_tile(first);
+    expect(down_there, down_bytes);
+    start_copy(residence + at.down, p.w_down, down_bytes, down_there);
+    expect(up_there, 2 * up_bytes);
+    start_copy(residence + at.up_k, p.w_up_k, up_bytes, up_there);
+    start_copy(residence + at.up_v, p.w_up_v, up_bytes, up_there);
   }
-  const Place down(p.rank), up(2 * p.width);
-  const float *w_down = shared + at.down + down.column;
-  const float *w_up = up.column < p.width ? shared + at.up_k + up.column
-                                          : shared + at.up_v + up.column - p.width;
+  const Product<Sizes> down(sizes.rank), up(2 * sizes.width);
+  const float *w_down = residence + at.down + down.column;
+  const float *w_up = up.column < sizes.width ? residence + at.up_k + up.column
+                                              : residence + at.up_v + up.column - sizes.width;
   __syncthreads();
 
 #pragma unroll 1
-  for (int parity = 0; first < p.tokens; first += stride, parity ^= 1) {
+  for (int parity = 0;; parity ^= 1) {
     await(tile_there, parity);
-    down.multiply<TOKENS>(hidden, w_down, p.model, p.rank, down_there, partial);
+    await(down_there, 0);
+    down.template multiply<TOKENS>(hidden, w_down, sizes.model, sizes.rank, partial);
     __syncthreads();
-    if (threadIdx.x == 0 && first + stride < p.tokens)
-      start_tile<TOKENS>(p, first + stride, hidden, tile_there);
-    down.add_parts(partial, TOKENS, [&](int i, float2 total) {
-      *reinterpret_cast<float2 *>(latent + i) = total;
-    });
+    if (threadIdx.x == 0 && first + stride < p.tokens) start_tile(first + stride);
+    down.template add_parts<TOKENS>(partial, TOKENS, reinterpret_cast<float4 *>(latent));
     __syncthreads();
-    up.multiply<TOKENS>(latent, w_up, p.rank, p.width, up_there, partial);
+    await(up_there, 0);
+    up.template multiply<TOKENS>(latent, w_up, sizes.rank, sizes.width, partial);
     __syncthreads();
-    float *out = p.out + first * 2 * p.width;
-    up.add_parts(partial, int(min(int64_t(TOKENS), p.tokens - first)), [&](int i, float2 total) {
-      __stwb(reinterpret_cast<float2 *>(out + i), total);  // a plain store would be split in two
-    });
+    up.template add_parts<TOKENS>(partial, int(min(int64_t(TOKENS), p.tokens - first)),
+                                  reinterpret_cast<float4 *>(p.out + first * 2 * sizes.width));
+    first += stride;
+    if (first >= p.tokens) return;
     __syncthreads();
   }
 #endif

@@ -4,7 +4,7 @@
 // that fit into a block's shared memory: a block copies them there once, all at once, and stays for
 // all its tiles of tokens, 3 where that is enough to give each tile a multiprocessor, else 8.
 // Traffic: the weights once a block from the second-level cache, hidden and the output once. Limits:
-// rank, model and width multiples of 4, tensors 16-byte aligned, rank and 2 x width at most 1536, and
+// rank, model and width multiples of 4, tensors 16-byte aligned, rank and 2 x width at most 1024, and
 // weights, tile and partial sums in shared memory: up to some 200 KB of weights.
 //
 // `streamed` takes what is left: 4 or 32 tokens a block, weights read where they lie, through the
@@ -19,28 +19,37 @@ static bool are_aligned(std::initializer_list<const float *> pointers) {
   return true;
 }
 
-template <int TOKENS>
-static int64_t resident_bytes(const Projection &p) {
-  return Residence<TOKENS>(p).end * int64_t(sizeof(float));
-}
-
-template <int TOKENS>
-static bool fits_resident(const Projection &p) {
+static bool can_be_resident(const Projection &p) {
   constexpr int MOST_COLUMNS = RESIDENT_THREADS * QUAD;
   if (perfci_device_attribute(cudaDevAttrComputeCapabilityMajor) < 9) return false;
-  if (p.rank == 0 || p.rank % QUAD != 0 || p.model % QUAD != 0 || p.width % QUAD != 0) return false;
-  if (p.rank > MOST_COLUMNS || 2 * p.width > MOST_COLUMNS) return false;
-  return are_aligned({p.hidden, p.w_down, p.w_up_k, p.w_up_v, p.out}) &&
-         resident_bytes<TOKENS>(p) <=
-             perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (p.rank == 0 || p.model == 0 || p.rank > MOST_COLUMNS || 2 * p.width > MOST_COLUMNS)
+    return false;
+  return p.rank % QUAD == 0 && p.model % QUAD == 0 && p.width % QUAD == 0 &&
+         are_aligned({p.hidden, p.w_down, p.w_up_k, p.w_up_v, p.out});
 }
 
 template <int TOKENS>
-static int run_resident(const perfci_call *call, const Projection &p, int64_t processors) {
+static bool fits_resident(const RunTimeSizes &sizes) {
+  return Residence<TOKENS, RunTimeSizes>(sizes).end * int64_t(sizeof(float)) <=
+         perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+
+template <int TOKENS, typename Sizes>
+static int run_resident(const perfci_call *call, const Projection &p, const Sizes &sizes,
+                        int64_t processors) {
   const int64_t tiles = (p.tokens + TOKENS - 1) / TOKENS;
-  return perfci_launch(
-      call, {tiles < processors ? tiles : processors, RESIDENT_THREADS, resident_bytes<TOKENS>(p)},
-      resident<TOKENS>, p, Residence<TOKENS>(p));
+  const int64_t bytes = Residence<TOKENS, Sizes>(sizes).end * int64_t(sizeof(float));
+  return perfci_launch(call, {tiles < processors ? tiles : processors, RESIDENT_THREADS, bytes},
+                       resident<Sizes, TOKENS>, p, sizes);
+}
+
+template <int TOKENS>
+static int run_resident(const perfci_call *call, const Projection &p, const RunTimeSizes &sizes,
+                        int64_t processors) {
+  using Headline = KnownSizes<256, 48, 128>;
+  if (p.model == Headline::model && p.rank == Headline::rank && p.width == Headline::width)
+    return run_resident<TOKENS, Headline>(call, p, Headline{}, processors);
+  return run_resident<TOKENS, RunTimeSizes>(call, p, sizes, processors);
 }
 
 template <int TOKENS>
@@ -59,9 +68,12 @@ extern "C" int perfci_run(const perfci_call *call) {
   Projection p{};
   if (int code = read_projection(call, &p)) return code;
   const int64_t processors = perfci_device_attribute(cudaDevAttrMultiProcessorCount);
-  if (p.tokens <= FEW * processors && fits_resident<FEW>(p))
-    return run_resident<FEW>(call, p, processors);
-  if (fits_resident<MANY>(p)) return run_resident<MANY>(call, p, processors);
+  const RunTimeSizes sizes{p.model, p.rank, p.width};
+  if (can_be_resident(p)) {
+    if (p.tokens <= FEW * processors && fits_resident<FEW>(sizes))
+      return run_resident<FEW>(call, p, sizes, processors);
+    if (fits_resident<MANY>(sizes)) return run_resident<MANY>(call, p, sizes, processors);
+  }
   // Large tiles read the weights less often, once there are enough for every multiprocessor.
   return p.tokens >= 32 * processors ? run_streamed<32>(call, p) : run_streamed<4>(call, p);
 }
