@@ -144,18 +144,18 @@ def _add_transfer(
     terms: dict[Bound, float], lacks: list[str], work: Work, peaks: Peaks, *, l2: str
 ) -> None:
     if not work.bytes_moved:
-        lacks += ["bytes: not recorded"] if work.bytes_moved is None else []
+        lacks += ["the bytes: not recorded"] if work.bytes_moved is None else []
         return
     if l2 == "resident":
         bound, bytes_per_s = Bound.CACHE, peaks.cache_bytes_per_s
-        lack = "bytes: no copy within the L2 was measured"
+        lack = "the bytes: no copy within the L2 was measured"
     else:
         bound, bytes_per_s = Bound.MEMORY, peaks.memory_bytes_per_s
-        lack = "bytes: no copy was measured"
+        lack = "the bytes: no copy was measured"
     smaller = peaks.memory_bytes is not None and work.bytes_moved < peaks.memory_bytes
     if l2 == "warm" and smaller:
         # What the caches hold is not bound by memory, and how fast they are was not measured.
-        lacks.append("bytes: so few may stay in the caches")
+        lacks.append("the bytes: so few may stay in the caches")
     elif bytes_per_s is None:
         lacks.append(lack)
     else:
@@ -164,13 +164,13 @@ def _add_transfer(
 
 def _add_computing(terms: dict[Bound, float], lacks: list[str], work: Work, peaks: Peaks) -> None:
     if not work.flops:
-        lacks += ["operations: not recorded"] if work.flops is None else []
+        lacks += ["the operations: not recorded"] if work.flops is None else []
         return
     rate = None if work.dtype is None else dict(peaks.flops_per_s).get(work.dtype)
     if work.dtype is None:
-        lacks.append("operations: the case's dtype is not known here")
+        lacks.append("the operations: their dtype is not known here")
     elif rate is None:
-        lacks.append(f"operations: no product of {work.dtype} was measured")
+        lacks.append(f"the operations: no product of {work.dtype} was measured")
     else:
         terms[Bound.COMPUTE] = work.flops / rate * _NS_PER_S
 

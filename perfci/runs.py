@@ -2,12 +2,34 @@
 
 from pathlib import Path
 
-from perfci.errors import MissingError
+from perfci.errors import MissingError, UsageError
 from perfci.history import commits
 from perfci.history.errors import CommitError
 from perfci.history.model import Commit, RunSummary
 from perfci.history.stores import Store
 from perfci.history.text import one_line
+
+
+def find_run(
+    store: Store, where: Path, *, revision: str | None, run_id: str | None, testbed: str | None
+) -> RunSummary:
+    """The run of that id, or the newest at a revision, or without one the newest of all.
+
+    Raises UsageError where an id is given beside others, MissingError where there is none.
+    """
+    if run_id is not None:
+        if revision or testbed:
+            raise UsageError("--run names a run by itself; leave out SHA and --testbed")
+        run = store.run(run_id)
+        runs = store.runs(sha_prefix=run.commit.sha)
+        return next(each for each in runs if each.run_id == run.run_id)
+    if revision is not None:
+        return runs_at(store, where, revision, testbed=testbed)[0]
+    newest = store.runs(testbed=testbed, limit=1)
+    if not newest:
+        of = f" of testbed '{testbed}'" if testbed else ""
+        raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
+    return newest[0]
 
 
 def runs_at(

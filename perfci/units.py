@@ -50,6 +50,17 @@ def format_intensity(flops_per_byte: float | None) -> str:
     return _scale(flops_per_byte, ((1.0, "flop/B"),))
 
 
+def format_ratio(ratio: float | None) -> str:
+    """Write one amount in units of another of its kind: ``0.73``, ``12.4``."""
+    if ratio is None:
+        return ABSENT
+    if ratio < 0.095:
+        return f"{ratio:.2g}"
+    return (
+        f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.1f}" if ratio < 99.95 else f"{ratio:,.0f}"
+    )
+
+
 def format_share(share: float | None) -> str:
     """Write a part of a whole: ``38 %``, ``4.2 %``, ``0.07 %``."""
     if share is None:

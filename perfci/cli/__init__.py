@@ -14,6 +14,7 @@ COMMANDS = {
     "run": ("perfci.cli.run", "Build, check, time and record by commit."),
     "profile": ("perfci.cli.profile", "Profile variants with Nsight Compute."),
     "show": ("perfci.cli.show", "Show a recorded run."),
+    "explain": ("perfci.cli.explain", "Explain a kernel by its figures in a recorded run."),
     "compare": ("perfci.cli.compare", "Compare two recorded commits, cell by cell."),
     "history": ("perfci.cli.history", "List, export, import recorded runs."),
     "serve": ("perfci.cli.serve", "Serve the dashboard."),

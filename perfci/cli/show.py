@@ -3,13 +3,12 @@
 import click
 
 from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
-from perfci.errors import MissingError, UsageError
 from perfci.history.plain import plain
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import open_store
 from perfci.profiler import find_reports, profiles_folder
 from perfci.reports.columns import wrap
 from perfci.reports.run import run_table
-from perfci.runs import runs_at
+from perfci.runs import find_run
 
 
 @click.command("show")
@@ -35,30 +34,13 @@ def command(
       perfci show HEAD~1
       perfci show HEAD+dirty --json
     """
-    if run_id is not None and (sha or testbed):
-        raise UsageError("--run names a run by itself; leave out SHA and --testbed")
     config = config_of(store)
     with open_store(config.store) as history:
-        if run_id is None:
-            run_id = _newest(history, testbed) if sha is None else None
-        if run_id is None:
-            run_id = runs_at(history, config.root, sha or "", testbed=testbed)[0].run_id
+        run = find_run(history, config.root, revision=sha, run_id=run_id, testbed=testbed)
         if as_json:
-            echo_json(plain(history.run(run_id)))
+            echo_json(plain(history.run(run.run_id)))
             return
-        run = history.run(run_id)
-        summary = next(
-            each for each in history.runs(sha_prefix=run.commit.sha) if each.run_id == run.run_id
-        )
-        echo_lines(run_table(summary, history.cells(run_ids=[run.run_id])))
+        echo_lines(run_table(run, history.cells(run_ids=[run.run_id])))
     folder = profiles_folder(config, run.run_id)
     if reports := find_reports(folder):
         echo_lines(["", *wrap(f"profiles: {len(reports)} in {folder}", indent=0)])
-
-
-def _newest(store: Store, testbed: str | None) -> str:
-    newest = store.runs(testbed=testbed, limit=1)
-    if not newest:
-        of = f" of testbed '{testbed}'" if testbed else ""
-        raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
-    return newest[0].run_id

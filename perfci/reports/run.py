@@ -102,8 +102,7 @@ def _figures(cells: Sequence[Cell], timers: Sequence[str]) -> list[str]:
         return [*written, units.format_change(spread).removeprefix("+"), *errors]
     if not timers:
         return []
-    ratio = f"{own / library:.2f}" if own is not None and library else units.format_error(None)
-    return [*written, ratio]
+    return [*written, units.format_ratio(own / library if own is not None and library else None)]
 
 
 _ERRORS = ("max_abs_error", "yardstick_max_abs_error")

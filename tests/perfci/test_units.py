@@ -232,3 +232,19 @@ def test_rates_work_and_intensity(written: str, text: str) -> None:
 )
 def test_shares(share: float | None, text: str) -> None:
     assert units.format_share(share) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.734, "0.73"),
+        (0.0042, "0.0042"),
+        (9.994, "9.99"),
+        (12.34, "12.3"),
+        (1234.0, "1,234"),
+        (0.0, "0"),
+        (None, "–"),
+    ],
+)
+def test_ratios(ratio: float | None, text: str) -> None:
+    assert units.format_ratio(ratio) == text

@@ -14,6 +14,7 @@ from perfci.history.model import (
     Direction,
     Environment,
     LatencySummary,
+    Launch,
     Measurement,
     Metric,
     Pass,
@@ -23,6 +24,7 @@ from perfci.history.model import (
     Stop,
 )
 from perfci.history.summary import run_summary
+from perfci.timers import NOT_IN_L2, TIMERS
 
 MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
@@ -80,6 +82,53 @@ def cpu_anchors() -> tuple[Measurement, ...]:
         measurement((1e6,), **copy, bytes_moved=20e6, flops=0),
         measurement((2e6,), **product, bytes_moved=7e6, flops=200e6),
     )
+
+
+def gpu_cells(
+    cold_ns: float,
+    hot_ns: float,
+    host_ns: float,
+    *,
+    message: str = "",
+    launches: tuple[Launch, ...] = (),
+    **cell: Any,
+) -> tuple[Measurement, ...]:
+    """A cell as a GPU's three timers read it; ``message`` is what the hot one has to say."""
+    latencies = {"cuda_cold": cold_ns, "cuda_hot": hot_ns, "host": host_ns}
+    return tuple(
+        replace(
+            measurement(
+                (latency_ns,),
+                contract=TIMERS[timer].contract,
+                message=message if timer == "cuda_hot" else "",
+                **cell,
+            ),
+            launches=launches,
+        )
+        for timer, latency_ns in latencies.items()
+    )
+
+
+def gpu_anchors() -> tuple[Measurement, ...]:
+    """What a GPU's anchors say: 4 TB/s, 8 in its L2, 50 Tflop/s, 800 in bfloat16."""
+    copy = {"kernel": "perfci_copy", "variant": "torch_add", "flops": 0}
+    product = {"kernel": "perfci_product", "variant": "torch_matmul", "bytes_moved": 1e8}
+    empty = {"kernel": "perfci_empty", "variant": "torch_sleep", "bytes_moved": 0, "flops": 0}
+    memory = {**copy, "case": "memory", "bytes_moved": 4e8, "message": NOT_IN_L2}
+    return (
+        *gpu_cells(1e5, 1e5, 1.1e5, **memory),
+        *gpu_cells(5e3, 1.25e3, 12e3, **copy, case="cache", bytes_moved=1e7),
+        *gpu_cells(2e6, 2e6, 2.1e6, **product, case="float32", flops=1e11, message=NOT_IN_L2),
+        *gpu_cells(1e6, 1e6, 1.1e6, **product, case="bfloat16", flops=8e11, message=NOT_IN_L2),
+        *gpu_cells(2e3, 500.0, 7e3, **empty, case="launch"),
+    )
+
+
+def gpu_run(*measurements: Measurement, **fields: Any) -> Run:
+    """A run of these cells on a GPU of 100 multiprocessors."""
+    recorded = run(*measurements, **fields)
+    device = Device(kind="cuda", model="Some GPU", uuid="GPU-1", sm_count=100)
+    return replace(recorded, environment=replace(recorded.environment, device=device))
 
 
 def run(
