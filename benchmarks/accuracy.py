@@ -245,9 +245,10 @@ def write(table: Table) -> list[str]:
     """The table, the largest error first, and what its columns mean; at most 80 wide."""
     rows = sorted(table.rows, key=_rank, reverse=True)
     largest, deviation = (units.format_number(max(e)) for e in (table.largest, table.deviation))
+    first, last = table.seeds[0], table.seeds[-1]
+    seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     about = (
-        f"seeds {', '.join(map(str, table.seeds))}; the exact output reaches {largest}, its "
-        f"standard deviation is up to {deviation}"
+        f"{seeds}; the exact output reaches {largest}, its standard deviation is up to {deviation}"
     )
     failures = [f"{row.name} fails: {row.failure}" for row in rows if row.failure]
     return [

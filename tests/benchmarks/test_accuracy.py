@@ -59,7 +59,7 @@ def test_figures_are_those_of_the_formula(tmp_path: Path) -> None:
     scratch.write_kernel(root, plain__cpp=scratch.PLAIN, eager__py=scratch.EAGER, off__py=_OFF)
     text, table = _measured(root, tmp_path, "axpb", "--case", "odd", "--seeds", "2")
     assert table["seeds"] == [0, 1]
-    assert "seeds 0, 1; " in text
+    assert "seeds 0 to 1; the exact output reaches " in text
     for seed in table["seeds"]:
         x = torch.randn(1001, generator=torch.Generator().manual_seed(seed))
         exact = x.double().numpy() * 2.5 - 1.0
@@ -173,6 +173,7 @@ def test_a_cpu_leaves_out_what_it_has_not(tmp_path: Path) -> None:
         half__py='# perfci: dtypes = ["float16"]\n' + scratch.EAGER,
     )
     text, table = _measured(root, tmp_path, "axpb", "--case", "one", "--seeds", "1")
+    assert "seed 0; the exact output reaches " in text
     assert "left out (only float32 on cuda has it): library in TF32" in text
     assert "left out (declared for cuda only): gpu" in text
     assert "left out (declared for float16 only): half" in text
