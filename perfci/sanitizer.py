@@ -37,8 +37,9 @@ OPTIONS = {
     # Buffers may lie back to back; a margin that belongs to nobody is seen when it is touched.
     "memcheck": ("--padding", "4096", "--report-api-errors", "no"),
     "initcheck": (),
-    "synccheck": (),
-    "racecheck": ("--racecheck-report", "analysis"),
+    # Barriers in dynamic shared memory are more than the compiler lets the tool know of.
+    "synccheck": ("--num-cuda-barriers", "16"),
+    "racecheck": ("--num-cuda-barriers", "16", "--racecheck-report", "analysis"),
 }
 """Tool → the options that are its own. Launch errors are the variant's to report, and it does."""
 _COMMON = ("--target-processes", "all", "--launch-timeout", "120", "--show-backtrace", "device")
@@ -55,7 +56,7 @@ _SUMMARY = re.compile(
 _UNUSABLE = re.compile(r".*(Device not supported|Unable to find injection library)")
 _NEVER_BEGAN = re.compile(r".*before first instrumented API call")
 _UNKNOWN_OPTION = re.compile(r"^unrecognised option .*$", re.MULTILINE)
-_FAULT = re.compile(r"Internal Sanitizer ")
+_FAULT = re.compile(r"Internal Sanitizer |.*Results might be incorrect")
 _BACKTRACE = ("Device Frame", "Saved host backtrace", "Host Frame")
 _LONGEST_FINDING = 400
 
@@ -109,10 +110,14 @@ def read_report(text: str) -> Report:
     unusable = [each for each in lines if _UNUSABLE.match(each)]
     unusable += [] if sums else [each for each in lines if _NEVER_BEGAN.match(each)]
     unusable += _UNKNOWN_OPTION.findall(text)
+    count = int(re.sub(r"\D", "", sums[0])) if sums else None
+    first = _first_finding(lines)
+    faults = [one_line(each) for each in lines if _FAULT.match(each)]
+    faults += [f"the tool counts {count} and names none"] if count and not first else []
     return Report(
-        count=int(re.sub(r"\D", "", sums[0])) if sums else None,
-        first=_first_finding(lines),
-        fault=next((one_line(each) for each in lines if _FAULT.match(each)), ""),
+        count=count,
+        first=first,
+        fault=faults[0] if faults else "",
         unusable=one_line(unusable[0]).removeprefix("Error: ") if unusable else "",
     )
 
@@ -255,10 +260,10 @@ class _Reading:
     def _judge(self, case: str) -> tuple[State, str]:
         report = self._report
         call = self._told.call(case) or Called(case=case, ending=None)
+        if report.count and report.first:
+            return State.FOUND, report.first
         if report.fault:
             return State.UNPROVED, report.fault
-        if report.count:
-            return State.FOUND, report.first
         if call.ending is Ending.RAISED:
             return State.FAILED, call.message
         if call.ending is None:
@@ -301,7 +306,7 @@ def _first_finding(lines: Sequence[str]) -> str:
             if not line.strip().startswith(_BACKTRACE):
                 block.append(line.strip())
             continue
-        if len(block) > 1:
+        if len(block) > 1 and not _FAULT.match(block[0]):
             break
         block = [line.strip().rstrip(".")] if line.strip() else []
     return one_line(", ".join(block), limit=_LONGEST_FINDING) if len(block) > 1 else ""

@@ -76,6 +76,16 @@ _SYNCCHECK = """\
 """
 
 
+_NOT_FOLLOWED = (
+    "Internal Sanitizer Error: The Sanitizer encountered an error while launching axpb and "
+    "didn't track the launch. Errors might go undetected."
+)
+_OVERFLOW = (
+    "Detected overflow of tracked cuda::barrier structures. Results might be incorrect. Try "
+    "using --num-cuda-barriers to fix the issue"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "count", "first"),
     [
@@ -157,13 +167,27 @@ def test_a_child_process_that_uses_no_gpu_does_not_make_the_tool_useless() -> No
     assert read_report(f"{child}========= ERROR SUMMARY: 0 errors\n").unusable == ""
 
 
-def test_a_launch_that_the_tool_did_not_follow_is_its_fault() -> None:
-    words = (
-        "Internal Sanitizer Error: The Sanitizer encountered an error while launching axpb and "
-        "didn't track the launch. Errors might go undetected."
-    )
-    report = read_report(f"========= {words}\n========= ERROR SUMMARY: 0 errors\n")
-    assert (report.count, report.fault) == (0, words)
+@pytest.mark.parametrize(
+    ("lines", "count", "fault"),
+    [
+        (
+            f"========= {_NOT_FOLLOWED}\n=========     Saved host backtrace\n",
+            0,
+            _NOT_FOLLOWED,
+        ),
+        (f"========= Warning: {_OVERFLOW}\n", 0, f"Warning: {_OVERFLOW}"),
+        ("========= Error: something new\n", 3, "the tool counts 3 and names none"),
+    ],
+)
+def test_what_the_tool_does_not_know_is_its_fault(lines: str, count: int, fault: str) -> None:
+    report = read_report(f"{lines}========= ERROR SUMMARY: {count} errors\n")
+    assert (report.count, report.first, report.fault) == (count, "", fault)
+
+
+def test_what_is_found_counts_beside_a_fault_of_the_tool() -> None:
+    report = read_report(f"========= {_NOT_FOLLOWED}\n=========     Saved\n=========\n{_INITCHECK}")
+    assert report.first.startswith("Uninitialized __global__ memory read")
+    assert report.fault == _NOT_FOLLOWED
 
 
 def test_a_program_that_is_not_installed_is_said_with_what_to_install() -> None:
