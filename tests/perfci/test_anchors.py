@@ -69,6 +69,31 @@ def test_they_can_be_turned_off(tmp_path: Path) -> None:
     assert [each["kernel"] for each in json.loads(ended.stdout)["measurements"]] == ["axpb"]
 
 
+_NOTHING = """\
+import torch
+
+
+def run(x):
+    return torch.empty_like(x)
+"""
+
+
+def test_an_output_without_elements_is_judged_like_any_other(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root")
+    (empty,) = {cell.kernel.folder for cell in anchor_cells("cuda") if "empty" in cell.kernel.name}
+    scratch.write_kernel(
+        root,
+        "nothing",
+        reference__py=(empty / "reference.py").read_text(),
+        cases__toml=(empty / "cases.toml").read_text().replace('"cuda"', '"cpu"'),
+        right__py=_NOTHING,
+        wrong_one__py=_NOTHING.replace("empty_like(x)", "zeros(1)"),
+    )
+    ended = scratch.perfci(root, "check", "--device", "cpu")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.endswith("1 passed, 0 failed, 0 skipped; 1 of 1 controls rejected\n")
+
+
 @pytest.mark.gpu
 @pytest.mark.long
 @pytest.mark.skipif(not has_gpu_driver(), reason="needs a CUDA device")
