@@ -44,6 +44,7 @@ class KernelNodeParams(ctypes.Structure):
 
 
 NUMBERS: Mapping[str, int] = {
+    "CU_STREAM_CAPTURE_MODE_GLOBAL": 0,
     "CU_STREAM_CAPTURE_MODE_RELAXED": 2,
     "CU_GRAPH_NODE_TYPE_KERNEL": 0,
     "CU_GRAPH_NODE_TYPE_GRAPH": 4,
@@ -106,16 +107,16 @@ class Driver:
             self._functions[name].argtypes = types
 
     @contextmanager
-    def captured(self, stream: int, call: Callable[[], object]) -> Iterator[int]:
+    def captured(self, stream: int, call: Callable[[], object], *, relaxed: bool) -> Iterator[int]:
         """A graph of what a call puts on a stream, which runs none of it.
 
+        With ``relaxed`` the call may do what a graph that is to be launched forbids.
         Raises what the call raises, and DriverError where what it does cannot be captured; the
         stream is as it was then.
         """
         graph = c_void_p()
-        # Relaxed, since the graph is never launched: memory that the call takes from CUDA by
-        # itself and gives back would be gone at a launch, and is no matter here.
-        self._ask("cuStreamBeginCapture_v2", stream, NUMBERS["CU_STREAM_CAPTURE_MODE_RELAXED"])
+        mode = "CU_STREAM_CAPTURE_MODE_RELAXED" if relaxed else "CU_STREAM_CAPTURE_MODE_GLOBAL"
+        self._ask("cuStreamBeginCapture_v2", stream, NUMBERS[mode])
         try:
             try:
                 call()

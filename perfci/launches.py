@@ -1,24 +1,16 @@
-"""Which kernels one call of a variant launches, and how: read from a CUDA graph of the call.
-
-The call is captured by the driver and not by ``torch.cuda.graph``. PyTorch cannot give up a
-capture that fails: its allocator goes on as if one were under way, its generator refuses to draw,
-and the stream of the capture stays the current one. The driver forgets such a capture, and the
-graph of one that succeeds is read and never launched.
-"""
+"""Which kernels one call of a variant launches, and how: read from a CUDA graph of the call."""
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import islice
 
 import torch
 
-from perfci.driver import Driver, KernelNode
+from perfci.capture import CaptureError, capture_kernels
+from perfci.driver import KernelNode
 from perfci.history.model import Launch
 from perfci.ptxas import Compiled
 from perfci.symbols import readable
 from perfci.toolchain import architecture_number
-
-_MOST_LAUNCHES = 1000
 
 
 def find_launches(
@@ -31,8 +23,10 @@ def find_launches(
     than a thousand they are the first.
     """
     try:
-        nodes = _captured_kernels(call, Driver())
-    except Exception:  # noqa: BLE001 — whatever the call makes of being captured
+        # Relaxed, since the graph is never launched: memory that the call takes from CUDA by
+        # itself and gives back would be gone at a launch, and is no matter here.
+        nodes = capture_kernels(call, relaxed=True)
+    except CaptureError:
         return ()
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     warp, most_threads = properties.warp_size, properties.max_threads_per_multi_processor
@@ -50,18 +44,6 @@ def find_launches(
         )
         for node in nodes
     )
-
-
-def _captured_kernels(call: Callable[[], object], driver: Driver) -> list[KernelNode]:
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        call()  # what the first call on a stream loads and allocates is not captured
-        side.synchronize()
-        # With a pool in use the allocator records no events, which it could not ask later.
-        pool = torch.cuda.MemPool()
-        with torch.cuda.use_mem_pool(pool), driver.captured(side.cuda_stream, call) as graph:
-            return list(islice(driver.kernels(graph), _MOST_LAUNCHES))
 
 
 def _occupancy(node: KernelNode, *, warp: int, most_threads: int) -> float:

@@ -18,6 +18,7 @@ _RUN_BY_ALEMBIC = "perfci.history.stores.migrations.env"
 _TOP = ("perfci.cli", "perfci.__main__")
 _WITH_TORCH = {  # at the latest when their functions run; every other module does without
     "perfci.caller",
+    "perfci.capture",
     "perfci.check",
     "perfci.entry",
     "perfci.inputs",

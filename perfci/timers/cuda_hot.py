@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from perfci.capture import CaptureError, capture_kernels
 from perfci.history.model import Contract
 from perfci.outcome import Timing
 from perfci.timers import NOT_IN_L2, InvalidTimingError, Workload
@@ -27,6 +28,7 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
     limit_bytes = _L2_SHARE * torch.cuda.get_device_properties(workload.device).L2_cache_size
     fitting = int(limit_bytes // max(1, workload.set_bytes))
     calls = workload.calls[: max(1, fitting)]
+    _require_capturable(calls[0])
     blocker = Blocker()
     probe = _captured(calls, _FEWEST_LAUNCHES)
     probe_ns = min(blocker.read(lambda: [timed(probe.replay) for _ in range(_BATCH_SAMPLES)]))
@@ -53,6 +55,14 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
     )
 
 
+def _require_capturable(call: Callable[[], object]) -> None:
+    """Raise InvalidTimingError where a call cannot be captured, before PyTorch tries to."""
+    try:
+        capture_kernels(call, relaxed=False)
+    except CaptureError as error:
+        raise InvalidTimingError(f"cannot be captured in a CUDA graph: {error}") from error
+
+
 def _captured(calls: Sequence[Callable[[], object]], launches: int) -> torch.cuda.CUDAGraph:
     """A graph of that many launches, the calls taking turns."""
     side = torch.cuda.Stream()
@@ -63,11 +73,7 @@ def _captured(calls: Sequence[Callable[[], object]], launches: int) -> torch.cud
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph):
-            for index in range(launches):
-                calls[index % len(calls)]()
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
-        raise InvalidTimingError(f"cannot be captured in a CUDA graph: {reason}") from error
+    with torch.cuda.graph(graph):
+        for index in range(launches):
+            calls[index % len(calls)]()
     return graph

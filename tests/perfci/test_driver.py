@@ -230,7 +230,11 @@ def test_a_graphs_kernels_are_read_in_the_order_in_which_they_wait(
     library: Path, counts: Any
 ) -> None:
     driver, called = Driver(str(library)), []
-    with driver.captured(_STREAM, lambda: called.append(counts.captures.value)) as graph:
+
+    def call() -> None:
+        called.append(counts.captures.value)
+
+    with driver.captured(_STREAM, call, relaxed=True) as graph:
         kernels = list(driver.kernels(graph))
     assert called == [1]
     assert [each.symbol for each in kernels] == ["_Z5firstPf", "inner", "_Z5firstPf"]
@@ -262,7 +266,7 @@ def test_a_graphs_kernels_are_read_in_the_order_in_which_they_wait(
 def test_a_call_that_launches_nothing_has_no_kernels(library: Path, counts: Any) -> None:
     counts.set("nothing", value=True)
     driver = Driver(str(library))
-    with driver.captured(_STREAM, lambda: None) as graph:
+    with driver.captured(_STREAM, lambda: None, relaxed=True) as graph:
         assert list(driver.kernels(graph)) == []
     assert counts.destroyed.value == 1
 
@@ -273,16 +277,16 @@ def test_a_capture_ends_however_the_call_ends(library: Path, counts: Any) -> Non
     def raises() -> None:
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"), driver.captured(_STREAM, raises):
+    with pytest.raises(ValueError, match="no"), driver.captured(_STREAM, raises, relaxed=True):
         pytest.fail("nothing was captured")
     assert (counts.captures.value, counts.destroyed.value) == (1, 1)
     counts.set("invalid", value=True)
     refusal = pytest.raises(DriverError, match="cuStreamEndCapture ended with CUDA error 901")
-    with refusal, driver.captured(_STREAM, lambda: None):
+    with refusal, driver.captured(_STREAM, lambda: None, relaxed=True):
         pytest.fail("nothing was captured")
     assert (counts.captures.value, counts.destroyed.value) == (2, 1)
     counts.set("invalid", value=False)
-    with driver.captured(_STREAM, lambda: None) as graph:
+    with driver.captured(_STREAM, lambda: None, relaxed=True) as graph:
         assert len(list(driver.kernels(graph))) == 3
 
 
