@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.history.model import Cell, Contract, Launch, RunSummary, Status
+from perfci.history.model import Cell, Launch, RunSummary, Status
 from perfci.kernel import Case, Scalar
 from perfci.roofline import (
     Floor,
@@ -77,7 +77,7 @@ class CaseTable:
 
     ``intensity`` is in operations a byte. ``arguments`` and the work's dtype are None where the
     kernel at hand is another; ``in_l2`` says whether the timer that keeps data in the L2 could,
-    None where there is no such timer.
+    None where it read nothing.
     """
 
     case: str
@@ -125,7 +125,7 @@ def _case_table(
         dtype=None if case is None else case.dtype,
     )
     contracts = {cell.contract.timer: cell.contract for cell in cells if cell.contract is not None}
-    in_l2 = _in_l2(cells, contracts)
+    in_l2 = _in_l2(cells)
     floors = tuple(
         find_floor(work, each, l2=contracts[each.timer].l2, in_l2=bool(in_l2))
         for each in peaks
@@ -146,10 +146,13 @@ def _case_table(
     )
 
 
-def _in_l2(cells: Sequence[Cell], contracts: Mapping[str, Contract]) -> bool | None:
-    if not any(each.l2 == "resident" for each in contracts.values()):
-        return None
-    return any(stays_in_l2(cell) for cell in cells)
+def _in_l2(cells: Sequence[Cell]) -> bool | None:
+    kept = [
+        stays_in_l2(cell)
+        for cell in cells
+        if cell.latency is not None and cell.contract is not None and cell.contract.l2 == "resident"
+    ]
+    return any(kept) if kept else None
 
 
 def _explained(run: RunSummary, cells: Sequence[Cell], floors: Sequence[Floor]) -> Explained:

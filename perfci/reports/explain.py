@@ -9,7 +9,7 @@ from perfci.reports.text import head, list_reasons, name_commit, write_status
 from perfci.roofline import Floor, Peaks
 
 HOST = "host"
-"""The timer of the caller's own time, which no device's floor bounds."""
+"""The timer of the caller's own time, which is shown in detail only: no device is the cause."""
 
 _LAUNCH_COLUMNS = (
     Column("launch", align="right"),

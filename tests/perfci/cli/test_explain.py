@@ -222,6 +222,10 @@ def test_what_failed_stands_last_with_its_reason(root: Path, explained: Call) ->
     assert f"launches of waits: {captured}" in " ".join(out.split())
     assert out.count("off by 3") == 1
     assert "✗ wrong values · aaa\n    off by 3\n" in out
+    alone = explained(
+        replace(gpu_run(*waits, *gpu_anchors()), run_id="another"), "--run", "another"
+    ).out
+    assert "250 flop/B\n" in alone
 
 
 def test_a_cpu_has_floors_without_launches(root: Path, explained: Call) -> None:
