@@ -216,7 +216,7 @@ def _write_reading(reading: Reading, floor: Floor | None) -> tuple[str, ...]:
 def _write_errors(variant: Explained) -> str:
     own, library = (units.format_error(each) for each in (variant.error, variant.library_error))
     ratio = units.format_ratio(variant.error_ratio)
-    text = f"largest error {own}, the library's {library}: a ratio of {ratio}"
+    text = f"error {own}, the library's {library}, ratio {ratio}"
     if variant.compile_s is None:
         return text
     return f"{text}; compiled in {units.format_duration(variant.compile_s)}"

@@ -136,7 +136,7 @@ library
   cold    100 µs      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
   hot     100 µs      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
   host    120 µs      35 %  42.0 µs  compute  66.7 GB/s  16.7 Tflop/s
-  largest error 1.0e-04, the library's 1.0e-04: a ratio of 1.00
+  error 1.0e-04, the library's 1.0e-04, ratio 1.00
   #      launch  registers  spills    shared  occupancy  waves  local  per SM
   1  50·8 × 256         40     0 B  48.0 KiB       25 %   2.00    0 B       2
   2  1000 × 256         96    16 B       0 B       62 %   2.00   64 B       5
