@@ -134,6 +134,7 @@ def _read(reading: str, workload: Any) -> float:
 
     from perfci.history.summary import interquartile_mean  # noqa: PLC0415
     from perfci.timers import TIMERS, timer  # noqa: PLC0415
+    from perfci.timers.sampling import measure  # noqa: PLC0415
 
     call: Callable[[], object] = workload.calls[0]
     if reading == "do_bench":
@@ -141,7 +142,8 @@ def _read(reading: str, workload: Any) -> float:
     if reading == "naive":
         return _naive(call, workload.device)
     name = f"cuda_{reading}"
-    timing = timer(name).measure(workload, contract=TIMERS[name].contract, budget_s=BUDGET_S)
+    reader = timer(name).open_reader(workload)
+    timing = measure(reader, contract=TIMERS[name].contract, budget_s=BUDGET_S)
     return interquartile_mean(timing.samples_ns)
 
 

@@ -33,6 +33,7 @@ from perfci.plan import Limits, Target, Task
 from perfci.ptxas import read_log
 from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
+from perfci.timers.sampling import measure
 
 
 class Bench:
@@ -137,7 +138,8 @@ class Bench:
             contract = TIMERS[name].contract
             before = read_clock(self._uuid)
             try:
-                timing = timer(name).measure(workload, contract=contract, budget_s=budget_s)
+                reader = timer(name).open_reader(workload)
+                timing = measure(reader, contract=contract, budget_s=budget_s)
             except InvalidTimingError as error:
                 invalid.append((contract.label, str(error)))
                 continue

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from perfci.history.model import Contract
-from perfci.outcome import Timing
+
+MINIMUM_SAMPLES = 50
+"""How many samples a pass reads of a cell at the least, while its budget lasts."""
 
 NOT_IN_L2 = "one set of inputs and outputs does not fit in a quarter of the L2"
 """What a row says whose data a timer meant to keep in the L2, and could not."""
@@ -28,11 +30,28 @@ class InvalidTimingError(Exception):
     """A timer cannot time this kernel and says why; no other timer takes its place."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """How one workload is read, a batch at a time; perfci.timers.sampling says how often.
+
+    ``call`` calls once and returns when its work is done, for warming up. ``read`` returns a batch
+    of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
+    InvalidTimingError. Less than ``minimum_samples`` are not enough. ``note`` is what whoever looks
+    at the figures should know of them.
+    """
+
+    call: Callable[[], object]
+    read: Callable[[], list[float]]
+    loops: int = 1
+    minimum_samples: int = MINIMUM_SAMPLES
+    note: str = ""
+
+
 class Timer(Protocol):
     """A module that reads latencies under one contract."""
 
-    def measure(self, workload: Workload, *, contract: Contract, budget_s: float) -> Timing:
-        """Latencies of one call within a budget of time. Raises InvalidTimingError."""
+    def open_reader(self, workload: Workload) -> Reader:
+        """What reads a workload. Raises InvalidTimingError where it cannot be read so."""
         ...
 
 

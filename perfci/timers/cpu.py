@@ -5,29 +5,19 @@ cost and grain (some 50 ns) stay below 0.02 % of it. The clock is bound when thi
 imported, before any kernel is loaded.
 """
 
-import gc
 from collections.abc import Callable
 from itertools import cycle
 from time import perf_counter_ns
 
-from perfci.history.model import Contract
-from perfci.outcome import Timing
-from perfci.timers import Workload
-from perfci.timers.sampling import collect, warm_up
+from perfci.timers import Reader, Workload
 
 MINIMUM_SAMPLE_NS = 300_000
 _BATCH_NS = 5_000_000
 _BATCH_SAMPLES = 10
 
 
-def measure(
-    workload: Workload,
-    *,
-    contract: Contract,
-    budget_s: float,
-    clock_ns: Callable[[], int] = perf_counter_ns,
-) -> Timing:
-    """Latencies of one call, in nanoseconds."""
+def open_reader(workload: Workload, *, clock_ns: Callable[[], int] = perf_counter_ns) -> Reader:
+    """What reads latencies of one call, by the host's clock."""
     turns = cycle(workload.calls)
     loops = _calibrate(turns, clock_ns)
 
@@ -45,15 +35,7 @@ def measure(
     def call() -> None:
         next(turns)()
 
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        warm_up(call, read, budget_s=budget_s, clock_ns=clock_ns)
-        samples_ns, stop = collect(read, budget_s=budget_s, clock_ns=clock_ns)
-    finally:
-        if collecting:
-            gc.enable()
-    return Timing(contract=contract, samples_ns=tuple(samples_ns), loops=loops, stop=stop)
+    return Reader(call=call, read=read, loops=loops)
 
 
 def _calibrate(turns: "cycle[Callable[[], object]]", clock_ns: Callable[[], int]) -> int:

@@ -8,11 +8,8 @@ from itertools import cycle
 
 import torch
 
-from perfci.history.model import Contract
-from perfci.outcome import Timing
-from perfci.timers import Workload
+from perfci.timers import Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
-from perfci.timers.sampling import collect, warm_up
 
 _BATCH_SAMPLES = 20
 # Cheap enough for the tick of 32 ns, 0.3 % of a kernel of 10 µs, to average out.
@@ -20,8 +17,8 @@ _MINIMUM_SAMPLES = 200
 _LEAST_FLUSH_BYTES = 256 * 2**20
 
 
-def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timing:
-    """Latencies of one call, in nanoseconds, by events that tick in 32 ns."""
+def open_reader(workload: Workload) -> Reader:
+    """What reads latencies of one call, by events that tick in 32 ns."""
     turns = cycle(workload.calls)
     flush = _flush_buffer(workload.device)
     blocker = Blocker()
@@ -37,9 +34,7 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
     def read() -> list[float]:
         return blocker.read(lambda: [sample() for _ in range(_BATCH_SAMPLES)])
 
-    warm_up(call, read, budget_s=budget_s)
-    samples_ns, stop = collect(read, budget_s=budget_s, minimum=_MINIMUM_SAMPLES)
-    return Timing(contract=contract, samples_ns=tuple(samples_ns), loops=1, stop=stop)
+    return Reader(call=call, read=read, minimum_samples=_MINIMUM_SAMPLES)
 
 
 def _flush_buffer(device: str) -> torch.Tensor:

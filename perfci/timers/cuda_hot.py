@@ -10,11 +10,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from perfci.capture import CaptureError, capture_kernels
-from perfci.history.model import Contract
-from perfci.outcome import Timing
-from perfci.timers import NOT_IN_L2, InvalidTimingError, Workload
+from perfci.timers import NOT_IN_L2, InvalidTimingError, Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
-from perfci.timers.sampling import collect, warm_up
 
 _REPLAY_NS = 400_000
 _FEWEST_LAUNCHES = 4
@@ -23,8 +20,11 @@ _L2_SHARE = 0.25
 _BATCH_SAMPLES = 5
 
 
-def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timing:
-    """Latencies of one call, in nanoseconds, each the mean over a replay's launches."""
+def open_reader(workload: Workload) -> Reader:
+    """What reads latencies of one call, each the mean over a replay's launches.
+
+    Raises InvalidTimingError where a call cannot be captured.
+    """
     limit_bytes = _L2_SHARE * torch.cuda.get_device_properties(workload.device).L2_cache_size
     fitting = int(limit_bytes // max(1, workload.set_bytes))
     calls = workload.calls[: max(1, fitting)]
@@ -44,15 +44,7 @@ def measure(workload: Workload, *, contract: Contract, budget_s: float) -> Timin
         replays_ns = blocker.read(lambda: [timed(graph.replay) for _ in range(_BATCH_SAMPLES)])
         return [replay_ns / launches for replay_ns in replays_ns]
 
-    warm_up(call, read, budget_s=budget_s)
-    samples_ns, stop = collect(read, budget_s=budget_s)
-    return Timing(
-        contract=contract,
-        samples_ns=tuple(samples_ns),
-        loops=launches,
-        stop=stop,
-        note="" if fitting else NOT_IN_L2,
-    )
+    return Reader(call=call, read=read, loops=launches, note="" if fitting else NOT_IN_L2)
 
 
 def _require_capturable(call: Callable[[], object]) -> None:

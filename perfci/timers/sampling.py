@@ -1,21 +1,24 @@
-"""What all timers share: when a kernel is warm, and when there are enough samples.
+"""What all timers share: when a kernel is warm, when there are enough samples, and who is next.
 
-The clock is bound when this module is imported, before any kernel is loaded.
+One reader is read until its figures hold. Several, such as two sides of one cell, take turns in
+short blocks, so that what the machine does to one it does to the other. The clock is bound when
+this module is imported, before any kernel is loaded.
 """
 
+import gc
 import math
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter_ns
 
 import numpy as np
 
-from perfci.history.model import Stop
-
-Read = Callable[[], Sequence[float]]
-"""Reads a few samples more, in nanoseconds."""
+from perfci.history.model import Contract, Stop
+from perfci.outcome import Timing
+from perfci.timers import Reader
 
 TARGET = 0.005
-MINIMUM_SAMPLES = 50
 SCARCE_SAMPLES = 5
 WARM_UP_CALLS = 20
 WARM_UP_NS = 25_000_000
@@ -27,30 +30,65 @@ _STALLED = 0.9
 _NS_PER_S = 1e9
 
 
-def warm_up(
-    call: Callable[[], object],
-    read: Read,
+def measure(
+    reader: Reader,
     *,
+    contract: Contract,
     budget_s: float,
     clock_ns: Callable[[], int] = perf_counter_ns,
+) -> Timing:
+    """Warm up one reader and read it within a budget. Raises InvalidTimingError."""
+    (timing,) = measure_in_turns([reader], contract=contract, budget_s=budget_s, clock_ns=clock_ns)
+    return timing
+
+
+def measure_in_turns(
+    readers: Sequence[Reader],
+    *,
+    contract: Contract,
+    budget_s: float,
+    clock_ns: Callable[[], int] = perf_counter_ns,
+) -> list[Timing]:
+    """Warm up readers, then read them in turns; each adds ``budget_s`` to what all may take.
+
+    All are read the same number of times. Raises InvalidTimingError.
+    """
+    with _uncollected():
+        for reader in readers:
+            warm_up(reader, budget_s=budget_s, clock_ns=clock_ns)
+        collected = collect(readers, budget_s=budget_s, clock_ns=clock_ns)
+    return [
+        Timing(
+            contract=contract,
+            samples_ns=tuple(samples_ns),
+            loops=reader.loops,
+            stop=stop,
+            note=reader.note,
+        )
+        for reader, (samples_ns, stop) in zip(readers, collected, strict=True)
+    ]
+
+
+def warm_up(
+    reader: Reader, *, budget_s: float, clock_ns: Callable[[], int] = perf_counter_ns
 ) -> None:
     """Call and read until latency holds: two windows whose quartiles agree within 5 %.
 
     At least 20 calls and 25 ms; at most half the budget, since a kernel that never holds still
-    is for the passes to show. ``call`` returns when its work is done: a queue of launches would
-    outlast the budget by far.
+    is for the passes to show. A reader's call returns when its work is done: a queue of launches
+    would outlast the budget by far.
     """
     start_ns = clock_ns()
     limit_ns = start_ns + budget_s * _WARM_UP_SHARE * _NS_PER_S
     calls = 0
     while calls < WARM_UP_CALLS or clock_ns() - start_ns < WARM_UP_NS:
-        call()
+        reader.call()
         calls += 1
         if clock_ns() > limit_ns:
             return
     windows: list[list[float]] = [[]]
     while clock_ns() < limit_ns:
-        windows[-1].extend(read())
+        windows[-1].extend(reader.read())
         if len(windows[-1]) < _WINDOW:
             continue
         if len(windows) > 1 and _agree(windows[-2], windows[-1]):
@@ -59,31 +97,71 @@ def warm_up(
 
 
 def collect(
-    read: Read,
+    readers: Sequence[Reader],
     *,
     budget_s: float,
-    minimum: int = MINIMUM_SAMPLES,
     clock_ns: Callable[[], int] = perf_counter_ns,
-) -> tuple[list[float], Stop]:
-    """Samples until the median is known to 0.5 %, at least ``minimum``, within the budget.
+) -> list[tuple[list[float], Stop]]:
+    """Samples of each reader until all of their medians are known to 0.5 %, within the budget.
 
-    A budget that is too short for so many yields what it yields, five at the least.
+    Each is read for its least number of samples. A budget that is too short for so many yields
+    what it yields, five at the least. Several take turns forth and back, each round beginning at
+    an end that is chosen for it, so that neither a drift nor the place in a round favours one; a
+    call comes before each block of those, since the other has left the caches as it needs them.
     """
-    samples: list[float] = []
-    limit_ns = clock_ns() + budget_s * _NS_PER_S
-    next_look, last_width = minimum, math.inf
+    series = [_Series(reader) for reader in readers]
+    limit_ns = clock_ns() + len(readers) * budget_s * _NS_PER_S
     while True:
-        samples.extend(read())
-        if len(samples) >= next_look:
-            width = median_half_width(samples)
+        for each in _round(series):
+            if len(series) > 1:
+                each.reader.call()
+            each.samples.extend(each.reader.read())
+        if all(each.is_enough() for each in series):
+            break
+        if clock_ns() > limit_ns and all(len(each.samples) >= SCARCE_SAMPLES for each in series):
+            break
+    return [(each.samples, each.stop or each.stop_now()) for each in series]
+
+
+class _Series:
+    """The samples of one reader so far, and why they are enough once they are."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.samples: list[float] = []
+        self.stop: Stop | None = None
+        self._next_look, self._last_width = reader.minimum_samples, math.inf
+
+    def is_enough(self) -> bool:
+        """Look at the samples where there are so many more that it is worth while."""
+        if self.stop is None and len(self.samples) >= self._next_look:
+            width = median_half_width(self.samples)
             if width <= TARGET:
-                return samples, Stop.CONVERGED
-            if width > last_width * _STALLED and len(samples) >= 4 * minimum:
-                return samples, Stop.STABILISED
-            next_look, last_width = 2 * len(samples), width
-        if clock_ns() > limit_ns and len(samples) >= SCARCE_SAMPLES:
-            enough = len(samples) >= minimum and median_half_width(samples) <= TARGET
-            return samples, Stop.CONVERGED if enough else Stop.OUT_OF_TIME
+                self.stop = Stop.CONVERGED
+            elif self._is_stalled(width):
+                self.stop = Stop.STABILISED
+            self._next_look, self._last_width = 2 * len(self.samples), width
+        return self.stop is not None
+
+    def stop_now(self) -> Stop:
+        """What to call the samples that there are when time is up."""
+        enough = len(self.samples) >= self.reader.minimum_samples
+        known = enough and median_half_width(self.samples) <= TARGET
+        return Stop.CONVERGED if known else Stop.OUT_OF_TIME
+
+    def _is_stalled(self, width: float) -> bool:
+        many = len(self.samples) >= 4 * self.reader.minimum_samples
+        return many and width > self._last_width * _STALLED
+
+
+def _round(series: Sequence[_Series]) -> Sequence[_Series]:
+    """Who is read in one round: of two sides A, B, B, A or B, A, A, B."""
+    if len(series) == 1:
+        return series
+    order = list(series)
+    if random.random() < 0.5:  # noqa: S311 — no secret
+        order.reverse()
+    return [*order, *reversed(order)]
 
 
 def median_half_width(samples: Sequence[float]) -> float:
@@ -99,3 +177,15 @@ def median_half_width(samples: Sequence[float]) -> float:
 def _agree(first: Sequence[float], second: Sequence[float]) -> bool:
     a, b = np.percentile(first, (25, 50, 75)), np.percentile(second, (25, 50, 75))
     return bool(np.all(np.abs(a - b) <= _AGREEMENT * b))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without Python's collector of rubbish, which runs whenever it likes."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

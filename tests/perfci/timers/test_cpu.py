@@ -2,15 +2,24 @@
 
 import gc
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 
 import pytest
 
 from perfci.history.model import Stop
 from perfci.outcome import Timing
 from perfci.timers import TIMERS, Workload
-from perfci.timers.cpu import MINIMUM_SAMPLE_NS, measure
+from perfci.timers.cpu import MINIMUM_SAMPLE_NS, open_reader
+from perfci.timers.sampling import measure
 
 _CONTRACT = TIMERS["cpu"].contract
+
+
+def _measure(
+    workload: Workload, *, budget_s: float, clock_ns: Callable[[], int] = perf_counter_ns
+) -> Timing:
+    reader = open_reader(workload, clock_ns=clock_ns)
+    return measure(reader, contract=_CONTRACT, budget_s=budget_s, clock_ns=clock_ns)
 
 
 class Machine:
@@ -36,7 +45,7 @@ class Machine:
     def measure(self, costs_ns: Sequence[int], *, budget_s: float = 0.02) -> Timing:
         calls = [self.kernel(number, cost) for number, cost in enumerate(costs_ns)]
         workload = Workload(calls=calls, set_bytes=1, device="cpu")
-        return measure(workload, contract=_CONTRACT, budget_s=budget_s, clock_ns=self.clock_ns)
+        return _measure(workload, budget_s=budget_s, clock_ns=self.clock_ns)
 
 
 @pytest.mark.parametrize("cost_ns", [1_000, 12_345, 299_999, 300_000, 7_000_000])
@@ -80,7 +89,7 @@ def test_a_call_shorter_than_the_clocks_tick_is_repeated_until_it_shows() -> Non
         return machine.now_ns // 1_000 * 1_000
 
     workload = Workload(calls=[machine.kernel(0, 10)], set_bytes=1, device="cpu")
-    timing = measure(workload, contract=_CONTRACT, budget_s=0.02, clock_ns=ticking_ns)
+    timing = _measure(workload, budget_s=0.02, clock_ns=ticking_ns)
     assert timing.loops * 10 >= MINIMUM_SAMPLE_NS
     assert min(timing.samples_ns) == pytest.approx(10, rel=0.004)
 
@@ -99,7 +108,7 @@ def test_rubbish_is_not_collected_meanwhile(enabled: bool) -> None:
     try:
         (gc.enable if enabled else gc.disable)()
         workload = Workload(calls=[kernel], set_bytes=1, device="cpu")
-        timing = measure(workload, contract=_CONTRACT, budget_s=0.02, clock_ns=machine.clock_ns)
+        timing = _measure(workload, budget_s=0.02, clock_ns=machine.clock_ns)
         assert gc.isenabled() == enabled
         assert not any(collecting[-len(timing.samples_ns) * timing.loops :])
     finally:
@@ -111,7 +120,5 @@ def test_a_kernel_that_raises_leaves_the_collector_as_it_was() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        measure(
-            Workload(calls=[kernel], set_bytes=1, device="cpu"), contract=_CONTRACT, budget_s=0.01
-        )
+        _measure(Workload(calls=[kernel], set_bytes=1, device="cpu"), budget_s=0.01)
     assert gc.isenabled()

@@ -1,4 +1,4 @@
-"""When there are enough samples, and when a kernel is warm."""
+"""When there are enough samples, when a kernel is warm, and how several take turns."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfci.history.model import Stop
+from perfci.timers import MINIMUM_SAMPLES, TIMERS, Reader
 from perfci.timers.sampling import (
-    MINIMUM_SAMPLES,
     SCARCE_SAMPLES,
     TARGET,
     WARM_UP_CALLS,
     WARM_UP_NS,
     collect,
+    measure_in_turns,
     median_half_width,
     warm_up,
 )
@@ -34,23 +35,25 @@ class Clock:
         self.now_ns += self._call_ns
         self.calls += 1
 
-    def reading(self, latencies: Callable[[int], Sequence[float]]) -> Callable[[], Sequence[float]]:
+    def reader(self, latencies: Callable[[int], Sequence[float]]) -> Reader:
         """Read what is to be read at each turn, counted from 0."""
 
-        def read() -> Sequence[float]:
+        def read() -> list[float]:
             self.now_ns += self._read_ns
             self.reads += 1
-            return latencies(self.reads - 1)
+            return [*latencies(self.reads - 1)]
 
-        return read
+        return Reader(call=self.call, read=read)
 
     def collect(
         self, latencies: Callable[[int], Sequence[float]], *, budget_s: float = 1.0
     ) -> tuple[list[float], Stop]:
-        return collect(self.reading(latencies), budget_s=budget_s, clock_ns=lambda: self.now_ns)
+        reader = self.reader(latencies)
+        (collected,) = collect([reader], budget_s=budget_s, clock_ns=lambda: self.now_ns)
+        return collected
 
     def warm_up(self, latencies: Callable[[int], Sequence[float]], *, budget_s: float) -> None:
-        warm_up(self.call, self.reading(latencies), budget_s=budget_s, clock_ns=lambda: self.now_ns)
+        warm_up(self.reader(latencies), budget_s=budget_s, clock_ns=lambda: self.now_ns)
 
 
 def _two_modes(turn: int) -> list[float]:
@@ -139,3 +142,80 @@ def test_a_budget_that_is_spent_with_calls_leaves_nothing_to_read(
     clock = Clock(call_ns=4 * _MS)
     clock.warm_up(lambda _: [1.0] * 20, budget_s=budget_s)
     assert (clock.calls, clock.reads) == (calls, 0)
+
+
+class _Bench:
+    """Two readers on one clock, and in which order they were called and read."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.said: list[str] = []
+
+    def reader(self, name: str, latency: Callable[[int], float], batch: int = 1) -> Reader:
+        def say(what: str) -> None:
+            self.now_ns += _MS
+            self.said.append(what)
+
+        def read() -> list[float]:
+            say(name)
+            return [latency(self.now_ns)] * batch
+
+        return Reader(call=lambda: say(f"call {name}"), read=read, loops=len(name))
+
+    def collect(self, *readers: Reader, budget_s: float = 1.0) -> list[tuple[list[float], Stop]]:
+        return collect(readers, budget_s=budget_s, clock_ns=lambda: self.now_ns)
+
+
+def test_two_take_turns_forth_and_back_from_either_end() -> None:
+    bench = _Bench()
+    a, b = bench.reader("a", lambda _: 1.0), bench.reader("b", lambda _: 2.0)
+    (of_a, stop_a), (of_b, stop_b) = bench.collect(a, b)
+    assert (set(of_a), set(of_b)) == ({1.0}, {2.0})
+    assert (stop_a, stop_b) == (Stop.CONVERGED, Stop.CONVERGED)
+    assert len(of_a) == len(of_b) == MINIMUM_SAMPLES
+    read = "".join(each for each in bench.said if not each.startswith("call"))
+    rounds = {read[start : start + 4] for start in range(0, len(read), 4)}
+    assert rounds == {"abba", "baab"}  # one of them alone: once in 2^24 runs
+    calls = [each.removeprefix("call ") for each in bench.said[::2]]
+    assert calls == bench.said[1::2]  # a call of its own before every block
+
+
+def test_a_machine_that_slows_down_slows_both_alike() -> None:
+    bench = _Bench()
+    readers = [bench.reader(name, lambda now_ns: 1.0 + now_ns / 1e9) for name in ("a", "b")]
+    (of_a, _), (of_b, _) = bench.collect(*readers, budget_s=0.4)
+    assert max(of_a) > 1.3 * min(of_a)
+    # A block later is 2 ms later: what is left of the drift is a block's, not the whole of it.
+    assert sum(of_a) == pytest.approx(sum(of_b), rel=0.004)
+
+
+def test_two_are_read_until_the_worse_of_them_is_known() -> None:
+    bench = _Bench()
+    steady, wild = bench.reader("a", lambda _: 1.0), bench.reader("b", _wild)
+    (of_steady, stop), (of_wild, wild_stop) = bench.collect(steady, wild, budget_s=10)
+    assert (stop, wild_stop) == (Stop.CONVERGED, Stop.STABILISED)
+    assert len(of_steady) == len(of_wild) >= 4 * MINIMUM_SAMPLES
+
+
+def test_two_have_twice_the_time() -> None:
+    bench = _Bench()
+    wild = [bench.reader(name, _wild) for name in ("a", "b")]
+    collected = bench.collect(*wild, budget_s=0.04)
+    assert [stop for _, stop in collected] == [Stop.OUT_OF_TIME, Stop.OUT_OF_TIME]
+    assert 80 * _MS < bench.now_ns <= 88 * _MS  # the round that outlasts the budget is the last
+
+
+def test_what_is_read_of_two_is_told_of_each() -> None:
+    bench = _Bench()
+    readers = [bench.reader(name, lambda _: 1.0, batch=20) for name in ("a", "bb")]
+    contract = TIMERS["cpu"].contract
+    timings = measure_in_turns(
+        readers, contract=contract, budget_s=1, clock_ns=lambda: bench.now_ns
+    )
+    assert [(each.contract, each.loops) for each in timings] == [(contract, 1), (contract, 2)]
+    warm_up_calls = bench.said.index("a")
+    assert bench.said[:warm_up_calls] == ["call a"] * warm_up_calls
+
+
+def _wild(now_ns: int) -> float:
+    return 1.0 + now_ns // _MS // 4 % 2
