@@ -10,8 +10,21 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 
+def _check_sizes(q: Tensor, kv_latent: Tensor, w_up_k: Tensor, w_up_v: Tensor) -> None:
+    """Refuse what PyTorch would broadcast or reshape without a word."""
+    up = (*kv_latent.shape[2:], *q.shape[2:])
+    for name, sizes, needed in (
+        ("kv_latent", kv_latent.shape[:2], q.shape[:2]),
+        ("w_up_k", w_up_k.shape, up),
+        ("w_up_v", w_up_v.shape, up),
+    ):
+        if sizes != needed:
+            raise ValueError(f"{name} has sizes {tuple(sizes)}, must have {tuple(needed)}")
+
+
 def run(q: Tensor, kv_latent: Tensor, w_up_k: Tensor, w_up_v: Tensor) -> Tensor:
     """Attend; the output has the shape of q."""
+    _check_sizes(q, kv_latent, w_up_k, w_up_v)
     batch, sequence, heads, head_dim = q.shape
     rank = kv_latent.shape[2]
     latent = kv_latent.reshape(batch * sequence, rank)

@@ -7,7 +7,7 @@ w_up_k and the scale are folded into the queries once; then the latents go by in
 for the logits and for the weighted sum, with a running maximum and sum; w_up_v is applied to that
 sum. All sums are float32, without TF32. Traffic: both weight slices and the latents up to its last
 query once a program, q and the output once. Limits: head_dim and rank 128, since blocks of the
-weights hold all of both, and contiguous inputs.
+weights hold all of both, and contiguous float32 inputs.
 """
 
 import torch
@@ -16,7 +16,13 @@ import triton.language as tl
 from torch import Tensor
 
 QUERIES, POSITIONS = 16, 32
-LARGEST = 128
+LARGEST, MOST_PROGRAMS = 128, 2**31 - 1
+SIZES = {
+    "q": ("batch", "sequence", "heads", "head_dim"),
+    "kv_latent": ("batch", "sequence", "rank"),
+    "w_up_k": ("rank", "heads", "head_dim"),
+    "w_up_v": ("rank", "heads", "head_dim"),
+}
 
 
 @triton.jit
@@ -77,20 +83,49 @@ def _attend(
     tl.store(out + row * head_dim + d, attended, mask=q_mask)
 
 
+def _read_sizes(inputs: dict[str, Tensor]) -> dict[str, int]:
+    """The sizes by name; ValueError for tensors that will not do."""
+    sizes: dict[str, int] = {}
+    for name, tensor in inputs.items():
+        if tensor.dtype != torch.float32:
+            raise ValueError(f"{name} must be float32")
+        if tensor.dim() != len(SIZES[name]):
+            raise ValueError(f"{name} has {tensor.dim()} dimensions, must have {len(SIZES[name])}")
+        for dimension, (key, size) in enumerate(zip(SIZES[name], tensor.shape, strict=True)):
+            if sizes.setdefault(key, size) != size:
+                must = f"in dimension {dimension}, must have {sizes[key]}"
+                raise ValueError(f"{name} has size {size} {must}")
+        if not tensor.is_contiguous():
+            raise ValueError(f"{name} must be contiguous")
+    return sizes
+
+
+def _check_devices(inputs: dict[str, Tensor]) -> None:
+    """ValueError for what is not on the current GPU, on which Triton launches."""
+    for name, tensor in inputs.items():
+        if not tensor.is_cuda:
+            raise ValueError(f"{name} is on {tensor.device}, this variant takes tensors on cuda")
+        if tensor.get_device() != (current := torch.cuda.current_device()):
+            must = f"the current device is cuda:{current}; change it"
+            raise ValueError(f"{name} is on {tensor.device}, {must}")
+
+
 def run(q: Tensor, kv_latent: Tensor, w_up_k: Tensor, w_up_v: Tensor) -> Tensor:
     """Attend; the output has the shape of q."""
     inputs = {"q": q, "kv_latent": kv_latent, "w_up_k": w_up_k, "w_up_v": w_up_v}
-    for name, tensor in inputs.items():
-        if not tensor.is_contiguous():
-            raise ValueError(f"{name} must be contiguous")
+    sizes = _read_sizes(inputs)
+    for name in ("head_dim", "rank"):
+        if sizes[name] > LARGEST:
+            raise ValueError(f"{name} is {sizes[name]}, at most {LARGEST}")
+    _check_devices(inputs)
     batch, sequence, heads, head_dim = q.shape
-    rank = kv_latent.shape[2]
-    for name, size in {"head_dim": head_dim, "rank": rank}.items():
-        if size > LARGEST:
-            raise ValueError(f"{name} is {size}, at most {LARGEST}")
+    rank = sizes["rank"]
     out = torch.empty_like(q)
     if out.numel() > 0:
-        _attend[(triton.cdiv(sequence, QUERIES) * batch * heads,)](
+        programs = triton.cdiv(sequence, QUERIES) * batch * heads
+        if programs > MOST_PROGRAMS:
+            raise ValueError(f"needs {programs} programs, a launch takes at most {MOST_PROGRAMS}")
+        _attend[(programs,)](
             q,
             kv_latent,
             w_up_k,

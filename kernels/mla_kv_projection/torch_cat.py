@@ -21,6 +21,8 @@ def run(
 ) -> Tensor:
     """Project; the output is (batch, sequence, 2, kv_heads, head_dim)."""
     batch, sequence, model = hidden.shape
-    latent = hidden.reshape(batch * sequence, model) @ w_down
-    keys_and_values = latent @ torch.cat((w_up_k, w_up_v), dim=1)
+    latent = hidden.reshape(batch * sequence, model).mm(w_down)
+    if w_up_k.shape != w_up_v.shape:  # together they might have as many columns as they should
+        raise ValueError(f"w_up_v has sizes {tuple(w_up_v.shape)}, must have {tuple(w_up_k.shape)}")
+    keys_and_values = latent.mm(torch.cat((w_up_k, w_up_v), dim=1))
     return keys_and_values.view(batch, sequence, 2, kv_heads, head_dim)

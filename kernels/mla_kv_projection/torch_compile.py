@@ -29,9 +29,9 @@ def _project(
     head_dim: int,
 ) -> Tensor:
     batch, sequence, model = hidden.shape
-    latent = hidden.reshape(batch * sequence, model) @ w_down
-    keys = (latent @ w_up_k).view(batch, sequence, kv_heads, head_dim)
-    values = (latent @ w_up_v).view(batch, sequence, kv_heads, head_dim)
+    latent = hidden.reshape(batch * sequence, model).mm(w_down)
+    keys = latent.mm(w_up_k).view(batch, sequence, kv_heads, head_dim)
+    values = latent.mm(w_up_v).view(batch, sequence, kv_heads, head_dim)
     return torch.stack((keys, values), dim=2)
 
 

@@ -20,7 +20,7 @@ def run(
 ) -> Tensor:
     """Project and stack; the output is (batch, sequence, 2, kv_heads, head_dim)."""
     batch, sequence, model = hidden.shape
-    latent = hidden.reshape(batch * sequence, model) @ w_down
-    keys = (latent @ w_up_k).view(batch, sequence, kv_heads, head_dim)
-    values = (latent @ w_up_v).view(batch, sequence, kv_heads, head_dim)
+    latent = hidden.reshape(batch * sequence, model).mm(w_down)
+    keys = latent.mm(w_up_k).view(batch, sequence, kv_heads, head_dim)
+    values = latent.mm(w_up_v).view(batch, sequence, kv_heads, head_dim)
     return torch.stack((keys, values), dim=2)

@@ -24,9 +24,9 @@ def run(
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = True
     try:
-        latent = hidden.reshape(batch * sequence, model) @ w_down
-        keys = (latent @ w_up_k).view(batch, sequence, kv_heads, head_dim)
-        values = (latent @ w_up_v).view(batch, sequence, kv_heads, head_dim)
+        latent = hidden.reshape(batch * sequence, model).mm(w_down)
+        keys = latent.mm(w_up_k).view(batch, sequence, kv_heads, head_dim)
+        values = latent.mm(w_up_v).view(batch, sequence, kv_heads, head_dim)
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
     return torch.stack((keys, values), dim=2)

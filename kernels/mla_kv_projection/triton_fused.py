@@ -5,7 +5,7 @@
 
 Hidden and w_down go by in blocks of the model's width, then the up-projections in blocks of
 columns; sums are float32, without TF32. Traffic: the weights once a program, hidden and the output
-once. Limits: rank 128, since blocks of the weights hold all of it, and contiguous inputs.
+once. Limits: rank 128, since blocks of the weights hold all of it, and contiguous float32 inputs.
 """
 
 import torch
@@ -15,6 +15,12 @@ from torch import Tensor
 
 TOKENS, DEPTH, COLUMNS = 16, 32, 64
 LARGEST_RANK = 128
+SIZES = {
+    "hidden": ("batch", "sequence", "model"),
+    "w_down": ("model", "rank"),
+    "w_up_k": ("rank", "width"),
+    "w_up_v": ("rank", "width"),
+}
 
 
 @triton.jit
@@ -54,6 +60,32 @@ def _project(
         tl.store(row + width, tl.dot(latent, up_v, input_precision="ieee"), mask=written)
 
 
+def _read_sizes(inputs: dict[str, Tensor], **sizes: int) -> dict[str, int]:
+    """The sizes by name, more than those given; ValueError for tensors that will not do."""
+    for name, tensor in inputs.items():
+        if tensor.dtype != torch.float32:
+            raise ValueError(f"{name} must be float32")
+        if tensor.dim() != len(SIZES[name]):
+            raise ValueError(f"{name} has {tensor.dim()} dimensions, must have {len(SIZES[name])}")
+        for dimension, (key, size) in enumerate(zip(SIZES[name], tensor.shape, strict=True)):
+            if sizes.setdefault(key, size) != size:
+                must = f"in dimension {dimension}, must have {sizes[key]}"
+                raise ValueError(f"{name} has size {size} {must}")
+        if not tensor.is_contiguous():
+            raise ValueError(f"{name} must be contiguous")
+    return sizes
+
+
+def _check_devices(inputs: dict[str, Tensor]) -> None:
+    """ValueError for what is not on the current GPU, on which Triton launches."""
+    for name, tensor in inputs.items():
+        if not tensor.is_cuda:
+            raise ValueError(f"{name} is on {tensor.device}, this variant takes tensors on cuda")
+        if tensor.get_device() != (current := torch.cuda.current_device()):
+            must = f"the current device is cuda:{current}; change it"
+            raise ValueError(f"{name} is on {tensor.device}, {must}")
+
+
 def run(
     hidden: Tensor,
     w_down: Tensor,
@@ -63,14 +95,18 @@ def run(
     head_dim: int,
 ) -> Tensor:
     """Project and stack; the output is (batch, sequence, 2, kv_heads, head_dim)."""
+    for name, count in {"kv_heads": kv_heads, "head_dim": head_dim}.items():
+        if not isinstance(count, int):
+            raise TypeError(f"{name} is {count}, must be an integer")
+        if count < 0:
+            raise ValueError(f"{name} is {count}, must not be negative")
     inputs = {"hidden": hidden, "w_down": w_down, "w_up_k": w_up_k, "w_up_v": w_up_v}
-    for name, tensor in inputs.items():
-        if not tensor.is_contiguous():
-            raise ValueError(f"{name} must be contiguous")
-    batch, sequence, model = hidden.shape
-    tokens, rank, width = batch * sequence, w_down.shape[1], kv_heads * head_dim
+    rank = _read_sizes(inputs, width=kv_heads * head_dim)["rank"]
     if rank > LARGEST_RANK:
         raise ValueError(f"rank is {rank}, at most {LARGEST_RANK}")
+    _check_devices(inputs)
+    batch, sequence, model = hidden.shape
+    tokens, width = batch * sequence, kv_heads * head_dim
     out = torch.empty(
         (batch, sequence, 2, kv_heads, head_dim), dtype=hidden.dtype, device=hidden.device
     )
