@@ -2,7 +2,6 @@
 
 import ctypes
 import importlib
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from perfci.inputs import Arguments, load_module
 
 ABI_VERSION = 1
 _ERROR_BYTES = 1024
+_INTEGER_LIMIT = 2**63
 _DTYPE_CODES = {
     torch.float32: 0,
     torch.float64: 1,
@@ -42,7 +42,12 @@ class Entry(Protocol):
     writes_outputs: bool
 
     def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:
-        """Tie arguments to a call. ``outputs`` is where a C variant writes, contiguous."""
+        """Tie arguments to a call. ``outputs`` is where a C variant writes, contiguous.
+
+        A C variant gets pointers, which carry no device: KernelError where a tensor is elsewhere
+        than all others, on no device that the variant is declared for, or on another GPU than the
+        current one.
+        """
         ...
 
 
@@ -51,7 +56,7 @@ def load_entry(build: Build) -> Entry:
     variant = build.variant
     if variant.kind == "c":
         assert build.library is not None
-        return _CEntry(build.library)
+        return _CEntry(build.library, variant.declaration.devices)
     if variant.kind == "function":
         assert variant.function is not None
         module, _, attribute = variant.function.partition(":")
@@ -109,7 +114,8 @@ class _CEntry:
 
     writes_outputs = True
 
-    def __init__(self, library: Path) -> None:
+    def __init__(self, library: Path, devices: Sequence[str]) -> None:
+        self._devices = devices
         try:
             self._run = ctypes.CDLL(str(library)).perfci_run
         except AttributeError:
@@ -120,15 +126,17 @@ class _CEntry:
         self._run.restype = ctypes.c_int
 
     def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:
-        tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
-        numbers = [value for value in arguments.values() if not isinstance(value, Tensor)]
+        inputs = [(name, each) for name, each in arguments.items() if isinstance(each, Tensor)]
+        numbers = [item for item in arguments.items() if not isinstance(item[1], Tensor)]
+        named_outputs = _named(outputs)
+        device = _common_device([*inputs, *named_outputs], self._devices)
         error = ctypes.create_string_buffer(_ERROR_BYTES)
-        c_outputs, c_inputs = _c_tensors(outputs), _c_tensors(tensors)
-        c_scalars = (_CScalar * max(1, len(numbers)))(*(_c_scalar(number) for number in numbers))
+        c_outputs, c_inputs = _c_tensors(named_outputs), _c_tensors(inputs)
+        c_scalars = (_CScalar * max(1, len(numbers)))(*(_c_scalar(*each) for each in numbers))
         call = _CCall(
             ABI_VERSION,
             len(outputs),
-            len(tensors),
+            len(inputs),
             len(numbers),
             c_outputs,
             c_inputs,
@@ -139,7 +147,7 @@ class _CEntry:
         )
         run, pointer = self._run, ctypes.pointer(call)
         returned = tuple(outputs)
-        alive = (call, error, c_outputs, c_inputs, c_scalars, tensors)
+        alive = (call, error, c_outputs, c_inputs, c_scalars, inputs)
 
         def launch() -> tuple[Tensor, ...]:
             if run(pointer) != 0:
@@ -147,36 +155,79 @@ class _CEntry:
                 raise KernelError(text or "the kernel failed without saying why")
             return returned
 
-        device = next((each.device.index for each in tensors if each.is_cuda), None)
-        if device is None:
+        if device is None or device.type != "cuda":
             return launch
+        index = device.index
         current_stream = torch._C._cuda_getCurrentRawStream  # noqa: SLF001 — 0.1 µs, not 1
 
         def launch_on_current_stream() -> tuple[Tensor, ...]:
-            call.stream = current_stream(device)
+            call.stream = current_stream(index)
             return launch()
 
         return launch_on_current_stream
 
 
-def _c_tensors(tensors: Sequence[Tensor]) -> "ctypes.Array[_CTensor]":
+def _named(outputs: Sequence[Tensor]) -> list[tuple[str, Tensor]]:
+    """Outputs with what messages call them."""
+    if len(outputs) == 1:
+        return [("output", outputs[0])]
+    return [(f"output {index}", each) for index, each in enumerate(outputs)]
+
+
+def _common_device(
+    tensors: Sequence[tuple[str, Tensor]], declared: Sequence[str]
+) -> torch.device | None:
+    """The one device of all tensors, None where there are none.
+
+    KernelError where there are several, or one that the variant cannot be called for.
+    """
+    if not tensors:
+        return None
+    first, device = tensors[0][0], tensors[0][1].device
+    for name, tensor in tensors:
+        if tensor.device.type not in declared:
+            kinds = " or ".join(declared)
+            raise KernelError(
+                f"{name} is on {tensor.device}, this variant takes tensors on {kinds}"
+            )
+        if tensor.device != device:
+            raise KernelError(
+                f"{name} is on {tensor.device}, {first} on {device}; move one of them"
+            )
+    if device.type == "cuda" and device.index != torch.cuda.current_device():
+        current = torch.cuda.current_device()
+        raise KernelError(
+            f"{first} is on {device}, the current device is cuda:{current}; change it"
+        )
+    return device
+
+
+def _c_tensors(tensors: Sequence[tuple[str, Tensor]]) -> "ctypes.Array[_CTensor]":
     array = (_CTensor * max(1, len(tensors)))()
-    for slot, tensor in zip(array, tensors, strict=False):
+    for slot, (name, tensor) in zip(array, tensors, strict=False):
+        if tensor.is_neg():
+            raise KernelError(f"{name} is a negated view, its memory has the other sign; clone it")
         rank = tensor.dim()
         slot.data = tensor.data_ptr()
         slot.shape = (ctypes.c_int64 * max(1, rank))(*tensor.shape)
         slot.strides = (ctypes.c_int64 * max(1, rank))(*tensor.stride())
         slot.rank = rank
-        slot.dtype = _dtype_code(tensor.dtype)
+        slot.dtype = _dtype_code(name, tensor.dtype)
     return array
 
 
-def _dtype_code(dtype: torch.dtype) -> int:
+def _dtype_code(name: str, dtype: torch.dtype) -> int:
     if dtype not in _DTYPE_CODES:
-        raise KernelError(f"perfci.h has no code for {dtype}")
+        raise KernelError(f"{name}: perfci.h has no code for {dtype}")
     return _DTYPE_CODES[dtype]
 
 
-def _c_scalar(number: float) -> _CScalar:
-    """Both readings of a number; an infinity has no integer one."""
-    return _CScalar(int(number) if math.isfinite(number) else 0, float(number))
+def _c_scalar(name: str, number: object) -> _CScalar:
+    """Both readings of a number; one that is too large, or none, has 0 as its integer reading."""
+    if isinstance(number, float):
+        return _CScalar(int(number) if abs(number) < _INTEGER_LIMIT else 0, number)
+    if not isinstance(number, int):
+        raise KernelError(f"{name} is a {type(number).__name__}, neither a tensor nor a number")
+    if not -_INTEGER_LIMIT <= number < _INTEGER_LIMIT:
+        raise KernelError(f"{name} is {number}, an integer has 64 bits at most")
+    return _CScalar(number, float(number))

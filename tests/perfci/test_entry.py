@@ -53,14 +53,19 @@ extern "C" int perfci_run(const perfci_call *call) {
 
 
 def _loaded(
-    kind: Kind, *, library: Path | None = None, path: Path | None = None, **more: Any
+    kind: Kind,
+    *,
+    library: Path | None = None,
+    path: Path | None = None,
+    devices: tuple[str, ...] = ("cpu",),
+    **more: Any,
 ) -> Any:
     variant = Variant(
         kernel="echo",
         name="plain",
         kind=kind,
         path=path,
-        declaration=Declaration(devices=("cpu",)),
+        declaration=Declaration(devices=devices),
         **more,
     )
     return load_entry(Build(variant=variant, digest="d" * 64, library=library))
@@ -75,8 +80,19 @@ def _compiled(folder: Path, source: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def echo(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return _loaded("c", library=_compiled(tmp_path_factory.mktemp("entry"), _ECHO))
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _compiled(tmp_path_factory.mktemp("entry"), _ECHO)
+
+
+@pytest.fixture(scope="module")
+def echo(library: Path) -> Any:
+    return _loaded("c", library=library)
+
+
+@pytest.fixture(scope="module")
+def echo_of_two_devices(library: Path) -> Any:
+    """As though the device without memory were one that it can be called for."""
+    return _loaded("c", library=library, devices=("cpu", "meta"))
 
 
 def _told(echo: Any, arguments: Mapping[str, Any]) -> list[int]:
@@ -134,8 +150,52 @@ def test_a_kernel_that_refuses_says_why(echo: Any) -> None:
     assert _told(echo, {"n": 1})[7] == 1
 
 
+def test_a_number_without_an_integer_reading_is_zero_there(echo: Any) -> None:
+    for value in (float("nan"), 1e300, -(2.0**63) * 2):
+        assert _told(echo, {"x": value})[7] == 0
+
+
+def test_an_integer_that_c_cannot_hold_is_refused(echo: Any) -> None:
+    assert _told(echo, {"n": -(2**63)})[7] == -(2**63)
+    for value in (2**63, -(2**63) - 1, 10**400):
+        with pytest.raises(KernelError, match=rf"^n is {value}, an integer has 64 bits at most$"):
+            _told(echo, {"n": value})
+
+
+def test_what_is_neither_tensor_nor_number_is_named(echo: Any) -> None:
+    with pytest.raises(KernelError, match=r"^x is a list, neither a tensor nor a number$"):
+        _told(echo, {"n": 1, "x": [1.0]})
+
+
+def test_a_tensor_on_a_device_that_the_variant_is_not_for_is_named(echo: Any) -> None:
+    elsewhere = torch.ones(2, device="meta")
+    out = torch.empty(60, dtype=torch.int64)
+    message = r"^y is on meta, this variant takes tensors on cpu$"
+    with pytest.raises(KernelError, match=message):
+        echo.bind({"x": torch.ones(2), "n": 1, "y": elsewhere}, (out,))
+    with pytest.raises(KernelError, match=r"^output is on meta, this variant takes tensors on cpu"):
+        echo.bind({"x": torch.ones(2)}, (out.to("meta"),))
+    with pytest.raises(KernelError, match=r"^output 1 is on meta, "):
+        echo.bind({"output": torch.ones(2)}, (out, out.to("meta")))
+
+
+def test_tensors_on_more_than_one_device_are_refused(echo_of_two_devices: Any) -> None:
+    here, elsewhere = torch.ones(2), torch.ones(2, device="meta")
+    with pytest.raises(KernelError, match=r"^y is on meta, x on cpu; move one of them$"):
+        echo_of_two_devices.bind({"x": here, "y": elsewhere}, ())
+    with pytest.raises(KernelError, match=r"^output is on cpu, x on meta; move one of them$"):
+        echo_of_two_devices.bind({"x": elsewhere}, (here,))
+
+
+def test_a_view_whose_memory_has_the_other_sign_is_refused(echo: Any) -> None:
+    negated = torch.ones(2, dtype=torch.complex64).conj().imag
+    with pytest.raises(KernelError, match=r"^x is a negated view, .*; clone it$"):
+        _told(echo, {"x": negated})
+    assert _told(echo, {"x": negated.clone()})[2] == 1
+
+
 def test_a_dtype_that_the_header_lacks_is_named(echo: Any) -> None:
-    with pytest.raises(KernelError, match=r"perfci\.h has no code for torch\.complex64"):
+    with pytest.raises(KernelError, match=r"^x: perfci\.h has no code for torch\.complex64$"):
         echo.bind({"x": torch.zeros(1, dtype=torch.complex64)}, ())
 
 
