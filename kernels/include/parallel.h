@@ -121,6 +121,14 @@ inline int64_t allowed_threads() {
   return limit > 0 ? std::min(limit, count) : count;
 }
 
+// How many threads are worth their start for so many multiply-adds.
+inline int64_t threads_for(double multiply_adds) {
+  constexpr double WORK_PER_THREAD = 1e6;
+  const int64_t allowed = allowed_threads();
+  return multiply_adds < WORK_PER_THREAD * allowed ? 1 + int64_t(multiply_adds / WORK_PER_THREAD)
+                                                   : allowed;
+}
+
 // Call body(task) for each task in [0, tasks), on at most `threads` threads with this one. A thread
 // begins at the same task in every call, where its cache holds what it touched, then helps others.
 template <typename Body>

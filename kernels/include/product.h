@@ -36,15 +36,19 @@ constexpr int64_t CHUNK = 64;
 
 typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
-// Floats on a cache line's boundary, not initialised; throws std::bad_alloc.
+// Rows of floats on a cache line's boundary, not initialised; throws std::bad_alloc, also where
+// their bytes cannot be counted.
 struct Deleter {
   void operator()(float *memory) const { ::operator delete[](memory, std::align_val_t(64)); }
 };
 using Buffer = std::unique_ptr<float[], Deleter>;
 
-inline Buffer buffer(int64_t count) {
-  return Buffer(static_cast<float *>(
-      ::operator new[](static_cast<size_t>(count) * sizeof(float), std::align_val_t(64))));
+inline Buffer buffer(int64_t rows, int64_t columns) {
+  size_t bytes;
+  if (__builtin_mul_overflow(rows, columns, &bytes) ||
+      __builtin_mul_overflow(bytes, sizeof(float), &bytes))
+    throw std::bad_alloc();
+  return Buffer(static_cast<float *>(::operator new[](bytes, std::align_val_t(64))));
 }
 
 // A matrix anywhere in memory: element (i, j) is data[i * row_stride + j * column_stride].
@@ -72,7 +76,7 @@ inline bool usable_in_place(Matrix b, int64_t columns) {
 // Prepare B (depth x columns): in place, or copied panel by panel and filled up with zeros.
 inline Panels prepare(Matrix b, int64_t depth, int64_t columns) {
   if (usable_in_place(b, columns)) return {b.data, b.row_stride, PANEL, nullptr};
-  Buffer copy = buffer(depth * rounded_up(columns, PANEL));
+  Buffer copy = buffer(depth, rounded_up(columns, PANEL));
   float *target = copy.get();
   for (int64_t first = 0; first < columns; first += PANEL) {
     for (int64_t k = 0; k < depth; ++k, target += PANEL) {
@@ -146,7 +150,7 @@ inline void product(Rows a, int64_t depth, const Panels &b, int64_t columns, flo
 
 // A (a.count x depth) x B (depth x columns), ready to be multiplied with in its turn.
 inline Panels panel_product(Rows a, int64_t depth, const Panels &b, int64_t columns) {
-  Buffer memory = buffer(a.count * rounded_up(columns, PANEL));
+  Buffer memory = buffer(a.count, rounded_up(columns, PANEL));
   for (int64_t first = 0; first < columns; first += PANEL) {
     const Panels panel = {b.data + first / PANEL * b.panel_stride, b.row_stride, 0, nullptr};
     const int64_t width = std::min<int64_t>(PANEL, rounded_up(columns - first, LANES));

@@ -219,15 +219,15 @@ static int launch(const perfci_call *call, const Attention &a) {
   const int block_queries = WARPS * QUERIES;
   const int64_t groups = (a.sequence + block_queries - 1) / block_queries;
   const int64_t shared_bytes = Layout(a, block_queries).end * int64_t(sizeof(float));
-  return perfci_launch(call, {a.batch * a.heads * groups, THREADS, shared_bytes}, attend<QUERIES>,
-                       a);
+  return perfci_launch(
+      call, {a.batch * a.heads * groups, THREADS, shared_bytes, 1, "head_dim and rank"},
+      attend<QUERIES>, a);
 }
 
 extern "C" int perfci_run(const perfci_call *call) {
   Attention a{};
   if (int code = read_attention(call, &a)) return code;
-  if (a.rank > SLOTS * LANES)
-    return perfci_fail(call, "rank is %d, at most %d", a.rank, SLOTS * LANES);
+  if (int code = check_at_most(call, "rank", a.rank, SLOTS * LANES)) return code;
   if (is_one_tile(a)) return run_one_tile(call, a);
   // Several queries a warp share what it reads, once there are enough for every multiprocessor.
   const int64_t warps = int64_t(16) * perfci_device_attribute(cudaDevAttrMultiProcessorCount);

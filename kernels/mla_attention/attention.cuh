@@ -23,19 +23,19 @@ inline int read_attention(const perfci_call *call, Attention *attention) {
   Shape shape{};
   if (int code = read_shape(call, &shape)) return code;
   if (int code = check_inputs_contiguous(call, NAMES)) return code;
-  const int64_t sizes[] = {shape.sequence, shape.heads * shape.head_dim, shape.rank};
-  static const char *const SIZES[] = {"sequence", "heads x head_dim", "rank"};
-  for (int i = 0; i < 3; ++i)
-    if (sizes[i] > LARGEST)
-      return perfci_fail(call, "%s is %lld, at most %lld", SIZES[i], (long long)sizes[i],
-                         (long long)LARGEST);
+  if (int code = check_at_most(call, "sequence", shape.sequence, LARGEST)) return code;
+  if (int code = check_at_most(call, "heads", shape.heads, LARGEST)) return code;
+  if (int code = check_at_most(call, "head_dim", shape.head_dim, LARGEST)) return code;
+  const int64_t width = shape.heads * shape.head_dim;
+  if (int code = check_at_most(call, "heads x head_dim", width, LARGEST)) return code;
+  if (int code = check_at_most(call, "rank", shape.rank, LARGEST)) return code;
   const auto input = [call](int i) { return static_cast<const float *>(call->inputs[i].data); };
   *attention = {input(0),
                 input(1),
                 input(2),
                 input(3),
                 static_cast<float *>(call->outputs[0].data),
-                shape.head_dim > 0 ? shape.batch : 0,
+                shape.batch,
                 (int)shape.sequence,
                 (int)shape.heads,
                 (int)shape.head_dim,

@@ -101,11 +101,11 @@ int run_block_per_head(const perfci_call *call, Kernel *kernel) {
   if (int code = read_attention(call, &a)) return code;
   // Above, the offsets in shared memory would not fit into an int.
   constexpr int LARGEST = 1 << 13;
-  if (a.rank > LARGEST || a.head_dim > LARGEST)
-    return perfci_fail(call, "rank and head_dim are %d and %d, at most %d", a.rank, a.head_dim,
-                       LARGEST);
-  const int64_t blocks = a.sequence > 0 ? a.batch * a.heads : 0;
-  return perfci_launch(call, {blocks, THREADS, Layout(a).end * int64_t(sizeof(float))}, kernel, a);
+  if (int code = check_at_most(call, "head_dim", a.head_dim, LARGEST)) return code;
+  if (int code = check_at_most(call, "rank", a.rank, LARGEST)) return code;
+  const int64_t shared_bytes = Layout(a).end * int64_t(sizeof(float));
+  return perfci_launch(
+      call, {a.batch * a.heads, THREADS, shared_bytes, 1, "head_dim and rank"}, kernel, a);
 }
 
 #endif

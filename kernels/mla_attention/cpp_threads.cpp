@@ -16,9 +16,6 @@
 #include "shape.h"
 #include "softmax.h"
 
-// A thread is worth its start from about this many multiply-adds on.
-constexpr int64_t WORK_PER_THREAD = 1'000'000;
-
 static const float *start(const perfci_tensor &tensor, int64_t first, int64_t second) {
   return static_cast<const float *>(tensor.data) + first * tensor.strides[0] +
          second * tensor.strides[1];
@@ -57,7 +54,7 @@ static void attend(const perfci_call *call, int64_t b, int64_t h, const Shape &s
   const Panels values = values_of(kv_latent, call->inputs[3], b, h, shape);
   const float scale = 1.0f / std::sqrt(float(shape.head_dim));
   const int64_t row_length = rounded_up(shape.sequence, LANES), width = shape.heads * shape.head_dim;
-  const Buffer weights = buffer(ROWS * row_length);
+  const Buffer weights = buffer(ROWS, row_length);
   float *out = static_cast<float *>(call->outputs[0].data) + b * shape.sequence * width +
                h * shape.head_dim;
 
@@ -78,17 +75,23 @@ static void attend(const perfci_call *call, int64_t b, int64_t h, const Shape &s
 extern "C" int perfci_run(const perfci_call *call) {
   Shape shape{};
   if (int code = read_shape(call, &shape)) return code;
-  if (shape.sequence == 0 || shape.head_dim == 0) return 0;
+  if (shape.batch == 0) return 0;
   const int64_t tasks = shape.batch * shape.heads;
-  const int64_t work = tasks * shape.sequence * shape.head_dim * (2 * shape.rank + shape.sequence);
+  const double work = double(tasks) * shape.sequence * shape.head_dim *
+                      (2 * double(shape.rank) + shape.sequence);
   std::atomic<bool> out_of_memory{false};
-  parallel_for(tasks, std::min(allowed_threads(), 1 + work / WORK_PER_THREAD), [&](int64_t task) {
+  const auto attend_task = [&](int64_t task) {
     try {
       attend(call, task / shape.heads, task % shape.heads, shape);
     } catch (const std::bad_alloc &) {
-      out_of_memory = true;
+      out_of_memory = true;  // nothing may leave a thread
     }
-  });
+  };
+  try {
+    parallel_for(tasks, threads_for(work), attend_task);
+  } catch (const std::bad_alloc &) {
+    out_of_memory = true;
+  }
   if (out_of_memory)
     return perfci_fail(call, "out of memory for the keys and values of %lld positions",
                        (long long)shape.sequence);

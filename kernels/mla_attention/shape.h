@@ -5,7 +5,8 @@
 #include "../include/arguments.h"
 
 struct Shape {
-  int64_t batch, sequence, heads, head_dim, rank;
+  int64_t batch;  // 0 without an output
+  int64_t sequence, heads, head_dim, rank;
 };
 
 // Fill in the shape; 0, or the code of perfci_fail. Inputs may have any strides.
@@ -31,7 +32,8 @@ inline int read_shape(const perfci_call *call, Shape *shape) {
   for (int d = 0; d < 4; ++d)
     if (int code = check_size(call, "output", out, d, q.shape[d])) return code;
   if (int code = check_contiguous(call, "output", out)) return code;
-  *shape = {q.shape[0], q.shape[1], q.shape[2], q.shape[3], kv_latent.shape[2]};
+  const int64_t batch = is_empty(out) ? 0 : q.shape[0];
+  *shape = {batch, q.shape[1], q.shape[2], q.shape[3], kv_latent.shape[2]};
   return 0;
 }
 

@@ -3,7 +3,7 @@
 // A token's latent is kept, so hidden and the output are touched once; the weights are read again
 // for each token. Rounds once, at the end. Takes any strides; no limits but patience.
 #include <algorithm>
-#include <new>
+#include <exception>
 #include <vector>
 
 #include "shape.h"
@@ -26,16 +26,15 @@ static void project_all(const perfci_call *call, const Shape &shape) {
   float *out = static_cast<float *>(call->outputs[0].data);
   std::vector<double> latent(shape.rank), up(shape.width);
 
-  for (int64_t b = 0; b < shape.batch; ++b) {
-    for (int64_t s = 0; s < shape.sequence; ++s) {
-      const float *token = static_cast<const float *>(hidden.data) + b * hidden.strides[0] +
-                           s * hidden.strides[1];
-      project([&](int64_t m) { return double(token[m * hidden.strides[2]]); }, call->inputs[1],
-              &latent);
-      for (int slot = 0; slot < 2; ++slot) {
-        project([&](int64_t r) { return latent[r]; }, call->inputs[2 + slot], &up);
-        for (double value : up) *out++ = float(value);
-      }
+  for (int64_t token = 0; token < shape.tokens; ++token) {
+    const float *row = static_cast<const float *>(hidden.data) +
+                       token / shape.sequence * hidden.strides[0] +
+                       token % shape.sequence * hidden.strides[1];
+    project([&](int64_t m) { return double(row[m * hidden.strides[2]]); }, call->inputs[1],
+            &latent);
+    for (int slot = 0; slot < 2; ++slot) {
+      project([&](int64_t r) { return latent[r]; }, call->inputs[2 + slot], &up);
+      for (double value : up) *out++ = float(value);
     }
   }
 }
@@ -45,7 +44,7 @@ extern "C" int perfci_run(const perfci_call *call) {
   if (int code = read_shape(call, &shape)) return code;
   try {
     project_all(call, shape);
-  } catch (const std::bad_alloc &) {
+  } catch (const std::exception &) {  // no memory, or more than any vector can have
     return perfci_fail(call, "out of memory for a latent of rank %lld", (long long)shape.rank);
   }
   return 0;

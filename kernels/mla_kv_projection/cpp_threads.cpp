@@ -13,9 +13,6 @@
 
 constexpr int64_t BLOCK = 3 * ROWS;  // tokens
 
-// A thread is worth its start from about this many multiply-adds on.
-constexpr int64_t WORK_PER_THREAD = 1'000'000;
-
 static Panels prepare(const perfci_tensor &weight) {
   const Matrix matrix = {static_cast<const float *>(weight.data), weight.strides[0],
                          weight.strides[1]};
@@ -28,10 +25,10 @@ static void project(const perfci_call *call, const Shape &shape) {
   const Panels down = prepare(call->inputs[1]);
   const Panels up_k = prepare(call->inputs[2]), up_v = prepare(call->inputs[3]);
   const int64_t blocks = (shape.tokens + BLOCK - 1) / BLOCK;
-  const int64_t work = shape.tokens * shape.rank * (shape.model + 2 * shape.width);
-  const Buffer latents = buffer(shape.tokens * shape.rank);
+  const double work = double(shape.tokens) * shape.rank * (double(shape.model) + 2 * shape.width);
+  const Buffer latents = buffer(shape.tokens, shape.rank);
 
-  parallel_for(blocks, std::min(allowed_threads(), 1 + work / WORK_PER_THREAD), [&](int64_t block) {
+  parallel_for(blocks, threads_for(work), [&](int64_t block) {
     const int64_t first = block * BLOCK, count = std::min(BLOCK, shape.tokens - first);
     float *latent = latents.get() + first * shape.rank;
     const float *tokens[BLOCK], *latent_rows[BLOCK];
@@ -52,7 +49,7 @@ static void project(const perfci_call *call, const Shape &shape) {
 extern "C" int perfci_run(const perfci_call *call) {
   Shape shape{};
   if (int code = read_shape(call, &shape)) return code;
-  if (shape.tokens == 0 || shape.width == 0) return 0;
+  if (shape.tokens == 0) return 0;
   try {
     project(call, shape);
   } catch (const std::bad_alloc &) {

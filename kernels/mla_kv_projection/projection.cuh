@@ -20,14 +20,13 @@ inline int read_projection(const perfci_call *call, Projection *projection) {
   Shape shape{};
   if (int code = read_shape(call, &shape)) return code;
   if (int code = check_inputs_contiguous(call, NAMES)) return code;
-  if (shape.model > LARGEST || shape.rank > LARGEST || shape.width > LARGEST)
-    return perfci_fail(call, "model, rank or kv_heads x head_dim (%lld, %lld, %lld) is above %lld",
-                       (long long)shape.model, (long long)shape.rank, (long long)shape.width,
-                       (long long)LARGEST);
+  if (int code = check_at_most(call, "model", shape.model, LARGEST)) return code;
+  if (int code = check_at_most(call, "rank", shape.rank, LARGEST)) return code;
+  if (int code = check_at_most(call, "kv_heads x head_dim", shape.width, LARGEST)) return code;
   const auto input = [call](int i) { return static_cast<const float *>(call->inputs[i].data); };
   *projection = {input(0),      input(1),         input(2),        input(3),
                  static_cast<float *>(call->outputs[0].data),
-                 shape.width > 0 ? shape.tokens : 0,
+                 shape.tokens,
                  (int)shape.model, (int)shape.rank, (int)shape.width};
   return 0;
 }

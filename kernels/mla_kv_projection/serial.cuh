@@ -48,7 +48,8 @@ int run_serial(const perfci_call *call) {
   Projection p{};
   if (int code = read_projection(call, &p)) return code;
   const int64_t shared_bytes = (int64_t(p.model) + p.rank) * sizeof(Stored);
-  return perfci_launch(call, {p.tokens, THREADS, shared_bytes}, serial<Sum, Stored>, p);
+  return perfci_launch(call, {p.tokens, THREADS, shared_bytes, 1, "model and rank"},
+                       serial<Sum, Stored>, p);
 }
 
 #endif

@@ -2,11 +2,13 @@
 #ifndef SHAPE_H
 #define SHAPE_H
 
+#include <cstdint>
+
 #include "../include/arguments.h"
 
 struct Shape {
   int64_t batch, sequence, model, rank, kv_heads, head_dim;
-  int64_t tokens, width;  // batch * sequence, kv_heads * head_dim
+  int64_t tokens, width;  // batch * sequence, or 0 without an output; kv_heads * head_dim
 };
 
 // Fill in the shape; 0, or the code of perfci_fail. Inputs may have any strides.
@@ -23,9 +25,11 @@ inline int read_shape(const perfci_call *call, Shape *shape) {
   if (int code = check_tensor(call, "w_up_k", w_up_k, 2)) return code;
   if (int code = check_tensor(call, "w_up_v", w_up_v, 2)) return code;
 
+  if (int code = check_count(call, "kv_heads", call->scalars[0])) return code;
+  if (int code = check_count(call, "head_dim", call->scalars[1])) return code;
   const int64_t kv_heads = call->scalars[0].integer, head_dim = call->scalars[1].integer;
-  if (kv_heads < 0 || head_dim < 0)
-    return perfci_fail(call, "kv_heads and head_dim are %lld and %lld, must not be negative",
+  if (kv_heads > 0 && head_dim > INT64_MAX / kv_heads)
+    return perfci_fail(call, "kv_heads x head_dim is %lld x %lld, too much for any tensor",
                        (long long)kv_heads, (long long)head_dim);
   const int64_t batch = hidden.shape[0], sequence = hidden.shape[1], model = hidden.shape[2];
   const int64_t rank = w_down.shape[1], width = kv_heads * head_dim;
@@ -39,7 +43,8 @@ inline int read_shape(const perfci_call *call, Shape *shape) {
   for (int d = 0; d < 5; ++d)
     if (int code = check_size(call, "output", out, d, expected[d])) return code;
   if (int code = check_contiguous(call, "output", out)) return code;
-  *shape = {batch, sequence, model, rank, kv_heads, head_dim, batch * sequence, width};
+  const int64_t tokens = is_empty(out) ? 0 : batch * sequence;
+  *shape = {batch, sequence, model, rank, kv_heads, head_dim, tokens, width};
   return 0;
 }
 

@@ -40,5 +40,5 @@ extern "C" int perfci_run(const perfci_call *call) {
   Projection p{};
   if (int code = read_projection(call, &p)) return code;
   const int64_t shared_bytes = (int64_t(p.model) + p.rank) * sizeof(float);
-  return perfci_launch(call, {p.tokens, THREADS, shared_bytes}, project, p);
+  return perfci_launch(call, {p.tokens, THREADS, shared_bytes, 1, "model and rank"}, project, p);
 }

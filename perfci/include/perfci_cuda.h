@@ -17,12 +17,14 @@
 
 #include "perfci.h"
 
-/* How to launch; the launched kernel's blocks come in clusters where `cluster` is above 1. */
+/* How to launch; the launched kernel's blocks come in clusters where `cluster` is above 1. Where the
+ * arguments decide how much shared memory is needed, `shared_for` names them for the refusal. */
 struct perfci_grid {
   int64_t blocks;
   int threads;
   int64_t shared_bytes;
   int cluster = 1;
+  const char *shared_for = "";
 };
 
 inline cudaStream_t perfci_stream(const perfci_call *call) {
@@ -65,7 +67,8 @@ inline int perfci_cuda_fail(const perfci_call *call, const char *what, cudaError
 
 /* Refuse what the device cannot hold, and allow what it can; 0, or the code of perfci_fail. */
 template <typename Kernel>
-int perfci_allow_shared(const perfci_call *call, Kernel *kernel, int64_t bytes) {
+int perfci_allow_shared(const perfci_call *call, Kernel *kernel, int64_t bytes,
+                        const char *what_for) {
   constexpr int64_t ALWAYS_ALLOWED = 48 * 1024;
   if (bytes <= ALWAYS_ALLOWED) return 0;
   const int wanted = (int)(bytes < INT_MAX ? bytes : INT_MAX);
@@ -75,8 +78,8 @@ int perfci_allow_shared(const perfci_call *call, Kernel *kernel, int64_t bytes) 
   const int limit = perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (limit == 0 || bytes <= limit) return perfci_cuda_fail(call, "setting shared memory", error);
   cudaGetLastError();
-  return perfci_fail(call, "needs %lld bytes of shared memory a block, this device has %d",
-                     (long long)bytes, limit);
+  return perfci_fail(call, "needs %lld bytes of shared memory a block%s%s, this device has %d",
+                     (long long)bytes, *what_for ? " for " : "", what_for, limit);
 }
 
 /* Launch on the call's stream; 0, or the code of perfci_fail. No blocks: nothing is launched. */
@@ -88,7 +91,8 @@ int perfci_launch(const perfci_call *call, perfci_grid grid, void (*kernel)(Para
   if (grid.blocks > MOST_BLOCKS)
     return perfci_fail(call, "needs %lld blocks, a launch takes at most %lld",
                        (long long)grid.blocks, (long long)MOST_BLOCKS);
-  if (int code = perfci_allow_shared(call, kernel, grid.shared_bytes)) return code;
+  if (int code = perfci_allow_shared(call, kernel, grid.shared_bytes, grid.shared_for))
+    return code;
 
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
