@@ -10,7 +10,8 @@ from perfci.dashboard import components, urls
 from perfci.dashboard.components import heading
 from perfci.dashboard.snapshot import Snapshot
 from perfci.history.model import Cell
-from perfci.reports.anchors import describe_moves, name_anchor, write_reached
+from perfci.reports.anchors import name_anchor, write_reached
+from perfci.reports.moves import describe_moves
 
 TITLE = "This machine: anchors"
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from perfci import units
 from perfci.history.model import Comparison, Verdict
-from perfci.reports.anchors import moves_table
 from perfci.reports.columns import Column, lay_out
+from perfci.reports.moves import moves_table
 from perfci.reports.text import head, list_reasons, paint
 from perfci.verdict import WORST_FIRST, sort_worst_first
 
