@@ -32,16 +32,26 @@ CUDA, TRITON = trial.named(trial.is_cuda), trial.named(trial.is_triton)
 EVERY_ONE = pytest.mark.parametrize("pair", [*CUDA, *TRITON], ids="-".join)
 EVERY_CUDA_ONE = pytest.mark.parametrize("pair", CUDA, ids="-".join)
 
-FAST: dict[str, dict[str, int]] = {
-    "mla_kv_projection": {"model": 64, "rank": 16, "kv_heads": 2, "head_dim": 8},
-    "mla_attention": {"sequence": 7, "head_dim": 16, "rank": 8},
+FAST: dict[str, list[dict[str, int]]] = {
+    "mla_kv_projection": [
+        {"model": 64, "rank": 16, "kv_heads": 2, "head_dim": 8},
+        {"model": 256, "rank": 48, "kv_heads": 4, "head_dim": 32},
+    ],
+    "mla_attention": [
+        {"sequence": 7, "head_dim": 16, "rank": 8},
+        {"sequence": 7, "head_dim": 32, "rank": 24},
+    ],
 }
 """Sizes at which variants take their fast paths, as long as memory is aligned."""
 
 TOO_MUCH: dict[str, tuple[str, list[dict[str, int]]]] = {
     "mla_kv_projection": (
         "(model and )?rank",
-        [{"rank": 60_000, "model": 8}, {"rank": 8, "model": 60_000}],
+        [
+            {"rank": 60_000, "model": 8},
+            {"rank": 8, "model": 60_000},
+            {"rank": 2_000, "batch": 5_000},
+        ],
     ),
     "mla_attention": ("head_dim and rank", [{"rank": 128, "head_dim": 512}]),
 }
@@ -92,7 +102,7 @@ def _refusal(tried: Trial, **sizes: int) -> str:
 
 def _shapes(tried: Trial) -> list[dict[str, int]]:
     """Small sizes, those of the fast paths too where there are any; no others for Triton."""
-    return [{}, FAST[tried.kernel.name]] if tried.entry.writes_outputs else [{}]
+    return [{}, *FAST[tried.kernel.name]] if tried.entry.writes_outputs else [{}]
 
 
 @pytest.mark.parametrize(
