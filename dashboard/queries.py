@@ -54,7 +54,7 @@ class KernelPage:
 def read_overview(store_url: str, asked: OverviewState) -> tuple[list[Snapshot], list[str]]:
     """Read the newest snapshot of a testbed, or of all where none is asked for, and all names."""
     with open_store(store_url) as store:
-        runs = _all_runs(store)
+        runs = _runs(store, studies=False)
         kinds = {run.environment.testbed: run.environment.device.kind for run in reversed(runs)}
         testbeds = sorted(kinds, key=lambda name: (kinds[name] != "cuda", name))
         if asked.testbed and asked.testbed not in testbeds:
@@ -89,7 +89,7 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
     :data:`MOST_COMMITS`, and fewer where they hold very many cells.
     """
     with open_store(store_url) as store:
-        runs = _all_runs(store)
+        runs = _runs(store, studies=False)
         branches = sorted({run.commit.branch for run in runs if run.commit.branch})
         branch = _pick("branch", asked.branch, branches, default=choose_branch(runs))
         line = order_branch(runs, branch)
@@ -132,7 +132,7 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
 def read_run(store_url: str, run_id: str) -> Run:
     """Read one run whole, by its id or the unique beginning of it."""
     with open_store(store_url) as store:
-        fitting = [run.run_id for run in _all_runs(store) if run.run_id.startswith(run_id)]
+        fitting = [run.run_id for run in _runs(store) if run.run_id.startswith(run_id)]
         if run_id in fitting:
             fitting = [run_id]
         if len(fitting) != 1 or not run_id:
@@ -144,7 +144,7 @@ def read_run(store_url: str, run_id: str) -> Run:
 def read_runs(store_url: str, *, testbed: str, sha: str) -> tuple[list[RunSummary], list[str]]:
     """Read the runs that match, newest first, and the names of all testbeds."""
     with open_store(store_url) as store:
-        runs = _all_runs(store)
+        runs = _runs(store)
     testbeds = _testbeds(runs)
     return [
         run
@@ -153,8 +153,8 @@ def read_runs(store_url: str, *, testbed: str, sha: str) -> tuple[list[RunSummar
     ], testbeds
 
 
-def _all_runs(store: Store) -> list[RunSummary]:
-    runs = list(store.runs())
+def _runs(store: Store, *, studies: bool | None = None) -> list[RunSummary]:
+    runs = list(store.runs(studies=studies))
     if not runs:
         raise EmptyStoreError
     return runs

@@ -6,6 +6,7 @@ The history of the format:
     ``perfci.history.model``, each an object with every field by its name; times are ISO 8601 in
     UTC, latencies nanoseconds with all their digits.
 2   A measurement has ``launches``; one of version 1 has none.
+3   A run has a ``pair``, a measurement a ``stop``; of earlier versions they are "" and null.
 
 A file that a newer perfci wrote is refused. Uncompressed JSON is read as well. Files come from
 other machines and are not trusted: whatever is in one, reading it ends in a run or a RunFileError.
@@ -25,7 +26,7 @@ from perfci.history.plain import PlainError, checked, record
 from perfci.history.text import one_line
 
 FORMAT = "perfci-run"
-VERSION = 2
+VERSION = 3
 LARGEST_RUN_BYTES = 128 * 2**20
 """What a run may measure uncompressed; a run of 300 cells × 10 passes measures some 10 MB."""
 
@@ -169,17 +170,30 @@ def _body(document: object) -> object:
     if "run" not in document:
         raise PlainError("run", "missing")
     body = document["run"]
-    return _with_launches(body) if version == 1 else body
+    for step in _STEPS[version - 1 :]:
+        body = step(body)
+    return body
 
 
 def _with_launches(body: object) -> object:
-    """A run of version 1 as one of version 2; what is wrong with it is left to its reader."""
+    """A run of version 1 as one of version 2."""
+    return _with_in_rows(body, "launches", [])
+
+
+def _with_pair(body: object) -> object:
+    """A run of version 2 as one of version 3."""
+    return _with_in_rows(_with(body, "pair", ""), "stop", None)
+
+
+_STEPS = (_with_launches, _with_pair)
+"""What makes of a run of each version one of the next; what is wrong with it the reader says."""
+
+
+def _with(body: object, key: str, value: object) -> object:
+    return {**body, key: value} if isinstance(body, dict) and key not in body else body
+
+
+def _with_in_rows(body: object, key: str, value: object) -> object:
     if not isinstance(body, dict) or not isinstance(rows := body.get("measurements"), list):
         return body
-    return {
-        **body,
-        "measurements": [
-            {**row, "launches": []} if isinstance(row, dict) and "launches" not in row else row
-            for row in rows
-        ],
-    }
+    return {**body, "measurements": [_with(row, key, value) for row in rows]}

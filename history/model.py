@@ -20,6 +20,10 @@ def is_anchor(kernel: str) -> bool:
     return kernel.startswith(ANCHOR_PREFIX)
 
 
+NOISE_TRIGGER = "noise"
+"""What starts a run that studies a testbed's own noise; it is in no history of the code."""
+
+
 class Status(StrEnum):
     """What became of one cell. Only ``PASSED`` carries samples."""
 
@@ -60,7 +64,10 @@ class Direction(StrEnum):
 
 
 class Stop(StrEnum):
-    """Why a pass stopped reading samples of a cell."""
+    """Why no more was read of a cell: of samples in a pass, or of passes in a run.
+
+    ``STABILISED`` is where more would not bring it inside its target.
+    """
 
     CONVERGED = "converged"
     STABILISED = "stabilised"
@@ -214,7 +221,8 @@ class Measurement:
     ``source_digest`` (sources, headers, flags, compiler) is the build's key. ``identity`` holds
     what is known of the compiled code: names to text. ``launches`` are the kernels of one call in
     the order of their launch; none on a CPU, where a case is only checked, and where a call
-    cannot be captured.
+    cannot be captured. ``stop`` says why there are no more passes where the run was to add them
+    until the latency is known; None where their number was given.
     """
 
     kernel: str
@@ -229,6 +237,7 @@ class Measurement:
     source_digest: str = ""
     identity: tuple[tuple[str, str], ...] = ()
     launches: tuple[Launch, ...] = ()
+    stop: Stop | None = None
 
     def __post_init__(self) -> None:
         timed = self.status is Status.PASSED and self.contract is not None
@@ -247,8 +256,10 @@ class Measurement:
 class Run:
     """What one invocation measured at one commit on one device.
 
-    ``trigger`` says what started it (``local`` or ``range``); ``attempt`` counts the runs that the
-    store has of the same commit, or dirty tree, on the same testbed, this one included.
+    ``trigger`` says what started it (``local``, ``range`` or ``noise``); ``attempt`` counts the
+    runs that the store has of the same commit, or dirty tree, on the same testbed, this one
+    included. Runs that were measured together, in turns, share a ``pair``: passes of the same index
+    were in the same process. It is empty for a run by itself.
     """
 
     run_id: str
@@ -259,6 +270,7 @@ class Run:
     trigger: str = "local"
     attempt: int = 1
     perfci_version: str = ""
+    pair: str = ""
     measurements: tuple[Measurement, ...] = ()
 
 
@@ -294,6 +306,7 @@ class Cell:
     workload_digest: str = ""
     source_digest: str = ""
     launches: tuple[Launch, ...] = ()
+    stop: Stop | None = None
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, or None."""
@@ -316,6 +329,7 @@ class RunSummary:
     attempt: int
     perfci_version: str
     status_counts: tuple[tuple[Status, int], ...]
+    pair: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

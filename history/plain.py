@@ -280,6 +280,7 @@ _RULES: dict[tuple[type, str], Rule] = {
     (Run, "trigger"): _name,
     (Run, "attempt"): _at_least(1),
     (Run, "perfci_version"): _line,
+    (Run, "pair"): _matches(r"[A-Za-z0-9_-]{0,64}", "pair's id (letters, digits, '_', '-')"),
     (Run, "measurements"): _unique(_cell_key, "cell"),
     (Commit, "sha"): _sha,
     (Commit, "parents"): _each(_sha),

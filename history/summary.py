@@ -65,6 +65,7 @@ def cell(run_id: str, measurement: Measurement) -> Cell:
         workload_digest=measurement.workload_digest,
         source_digest=measurement.source_digest,
         launches=measurement.launches,
+        stop=measurement.stop,
     )
 
 
@@ -81,4 +82,5 @@ def run_summary(run: Run) -> RunSummary:
         attempt=run.attempt,
         perfci_version=run.perfci_version,
         status_counts=tuple((each, counts[each]) for each in Status if each in counts),
+        pair=run.pair,
     )

@@ -25,7 +25,7 @@ def find_run(
         return next(each for each in runs if each.run_id == run.run_id)
     if revision is not None:
         return runs_at(store, where, revision, testbed=testbed)[0]
-    newest = store.runs(testbed=testbed, limit=1)
+    newest = store.runs(testbed=testbed, studies=False, limit=1)
     if not newest:
         of = f" of testbed '{testbed}'" if testbed else ""
         raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
@@ -35,8 +35,9 @@ def find_run(
 def runs_at(
     store: Store, where: Path, revision: str, *, testbed: str | None = None
 ) -> list[RunSummary]:
-    """The runs of a commit, newest first. Raises MissingError where there are none.
+    """The runs of a commit, newest first, without studies of noise.
 
+    Raises MissingError where there are none.
     ``revision`` is whatever git understands, or a SHA's beginning where git does not know it.
     ``REV+dirty`` means the newest dirty tree at that commit, ``REV+DIGEST`` a certain one.
     """
@@ -44,7 +45,9 @@ def runs_at(
     name, plus, digest = revision.partition("+")
     sha = _sha(where, name)
     found = [
-        run for run in store.runs(sha_prefix=sha, testbed=testbed) if _is_wanted(run, plus, digest)
+        run
+        for run in store.runs(sha_prefix=sha, testbed=testbed, studies=False)
+        if _is_wanted(run, plus, digest)
     ]
     if plus and digest == "dirty" and found:
         found = [run for run in found if run.commit.dirty == found[0].commit.dirty]
@@ -66,7 +69,7 @@ def newest_run_of(store: Store, commit: Commit, testbed: str) -> RunSummary:
     """The newest run of a commit, or of the dirty tree that it is. MissingError without one."""
     found = [
         run
-        for run in store.runs(sha_prefix=commit.sha, testbed=testbed)
+        for run in store.runs(sha_prefix=commit.sha, testbed=testbed, studies=False)
         if run.commit.sha == commit.sha and run.commit.dirty == commit.dirty
     ]
     if not found:

@@ -27,9 +27,17 @@ class Store(Protocol):
         ...
 
     def runs(
-        self, *, sha_prefix: str = "", testbed: str | None = None, limit: int | None = None
+        self,
+        *,
+        sha_prefix: str = "",
+        testbed: str | None = None,
+        studies: bool | None = None,
+        limit: int | None = None,
     ) -> Sequence[RunSummary]:
-        """The runs that match, newest start first."""
+        """The runs that match, newest start first.
+
+        With ``studies`` only those that study a testbed's noise, with False only the others.
+        """
         ...
 
     def cells(

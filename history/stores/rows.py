@@ -63,7 +63,7 @@ def measurement_of(
 ) -> Measurement:
     """The measurement that a row of ``measurements`` and its parts stand for."""
     return Measurement(
-        **_fields_in(row, Measurement) | {"status": Status(row["status"])},
+        **_fields_in(row, Measurement) | _words_of(row),
         passes=tuple(
             Pass(**_fields_in(each, Pass) | {"stop": Stop(each["stop"])}) for each in passes
         ),
@@ -75,7 +75,7 @@ def cell_of(row: RowMapping, metrics: Sequence[RowMapping]) -> Cell:
     """The cell that a row of ``measurements`` and its metrics stand for."""
     timed = row["sample_count"] is not None
     return Cell(
-        **_fields_in(row, Cell) | {"status": Status(row["status"])},
+        **_fields_in(row, Cell) | _words_of(row),
         latency=LatencySummary(**_fields_in(row, LatencySummary)) if timed else None,
         metrics=_metrics_of(metrics),
     )
@@ -111,6 +111,11 @@ def _part_rows(
             "ordinal": index,
             **_columns(each, tables.metadata.tables[part]),
         }
+
+
+def _words_of(row: RowMapping) -> dict[str, Any]:
+    stop = row["stop"]
+    return {"status": Status(row["status"]), "stop": None if stop is None else Stop(stop)}
 
 
 def _metrics_of(rows: Sequence[RowMapping]) -> tuple[Metric, ...]:

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from perfci.history.errors import StoreError
-from perfci.history.model import ANCHOR_PREFIX, Cell, Run, RunSummary
+from perfci.history.model import ANCHOR_PREFIX, NOISE_TRIGGER, Cell, Run, RunSummary
 from perfci.history.plain import PlainError, checked
 from perfci.history.stores.rows import (
     cell_of,
@@ -98,14 +98,25 @@ class SqlStore:
             )
 
     def runs(
-        self, *, sha_prefix: str = "", testbed: str | None = None, limit: int | None = None
+        self,
+        *,
+        sha_prefix: str = "",
+        testbed: str | None = None,
+        studies: bool | None = None,
+        limit: int | None = None,
     ) -> Sequence[RunSummary]:
-        """The runs that match, newest start first."""
+        """The runs that match, newest start first.
+
+        With ``studies`` only those that study a testbed's noise, with False only the others.
+        """
         wanted = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id).limit(limit)
         if sha_prefix:
             wanted = wanted.where(_begins(runs.c.sha, sha_prefix.lower()))
         if testbed is not None:
             wanted = wanted.where(runs.c.testbed == testbed)
+        if studies is not None:
+            is_study = runs.c.trigger == NOISE_TRIGGER
+            wanted = wanted.where(is_study if studies else not_(is_study))
         chosen = wanted.with_only_columns(runs.c.run_id).subquery()
         counted = (
             select(measurements.c.run_id, measurements.c.status, func.count().label("count"))

@@ -108,6 +108,7 @@ runs = Table(
     Column("trigger", Text, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("perfci_version", Text, nullable=False),
+    Column("pair", String(64), nullable=False, server_default=""),
 )
 """One row a run; the columns of its commit are named as the fields of ``Commit``."""
 
@@ -126,6 +127,7 @@ measurements = Table(
     Column("source_digest", Text, nullable=False),
     Column("identity", Plain(tuple[tuple[str, str], ...]), nullable=False),
     Column("launches", Plain(tuple[Launch, ...]), nullable=False, server_default="[]"),
+    Column("stop", Text),
     Column("median_ns", Double),
     Column("lower_quartile_ns", Double),
     Column("upper_quartile_ns", Double),

@@ -203,7 +203,7 @@ def _is_recorded(request: _Request, store: Store, subject: Subject) -> bool:
     """Whether every cell that is asked for has been recorded at the commit, on every testbed."""
     for target in request.targets:
         testbed = environment(target.device, request.config).testbed
-        runs = store.runs(sha_prefix=subject.commit.sha, testbed=testbed)
+        runs = store.runs(sha_prefix=subject.commit.sha, testbed=testbed, studies=False)
         clean = [run.run_id for run in runs if run.commit.dirty is None]
         known = {(c.kernel, c.variant, c.case) for c in store.cells(run_ids=clean)}
         asked = select(subject.kernels, request.selection, target.device.kind)
@@ -289,7 +289,7 @@ def _attempt(subject: Subject, where: Environment, store: Store | None) -> int:
     if store is None:
         return 1
     commit = subject.commit
-    earlier = store.runs(sha_prefix=commit.sha, testbed=where.testbed)
+    earlier = store.runs(sha_prefix=commit.sha, testbed=where.testbed, studies=False)
     return 1 + sum(run.commit.dirty == commit.dirty for run in earlier)
 
 

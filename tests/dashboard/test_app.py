@@ -368,6 +368,16 @@ def test_runs_are_listed_newest_first_and_filtered(ask, make) -> None:
     assert "No run matches." in page("/runs", "?sha=ffff").text
 
 
+def test_a_study_of_noise_is_listed_and_in_no_history(ask, make) -> None:
+    run, study = make.run(1), replace(make.run(2), run_id="study", trigger="noise")
+    page = ask([run, study])
+    assert {f"/run/{run.run_id}", "/run/study"} <= set(page("/runs").hrefs)
+    assert "noise, attempt 1" in page("/run/study").text
+    for path in ("/", "/kernel/scale"):
+        assert not any("study" in href for href in page(path).hrefs)
+        assert any(run.run_id in href for href in page(path).hrefs)
+
+
 def test_a_long_list_of_runs_is_turned_by_pages(ask, make) -> None:
     page = ask([make.run(index) for index in range(105)])
     assert "1 to 100 of 105 runs" in page("/runs").text

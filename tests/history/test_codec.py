@@ -114,11 +114,13 @@ def measurements(draw):
         source_digest=draw(LINES),
         identity=draw(tuples(st.tuples(TEXT, TEXT))),
         launches=draw(tuples(LAUNCHES)),
+        stop=draw(optional(st.sampled_from(Stop))),
     )
 
 
 RUNS = st.builds(
     Run,
+    pair=st.from_regex(r"[A-Za-z0-9_-]{0,64}", fullmatch=True),
     run_id=st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True),
     commit=st.builds(
         Commit,
@@ -275,7 +277,7 @@ def test_any_gzipped_bytes_are_refused(blob):
 def test_newer_version_asks_for_an_upgrade(make_run):
     body = document(make_run()) | {"version": 7, "something": "new"}
     assert refusal(body).endswith(
-        "written by a newer perfci (format 7, this one reads up to 2): upgrade perfci"
+        "written by a newer perfci (format 7, this one reads up to 3): upgrade perfci"
     )
     assert "newer perfci" in refusal(body | {"version": 10**300})
 

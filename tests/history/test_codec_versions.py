@@ -10,30 +10,52 @@ from perfci.history.codec import decode, encode
 from perfci.history.errors import RunFileError
 
 
-def _as_version_1(run):
+def _as_version(version, run):
     document = json.loads(gzip.decompress(encode(run)))
-    document["version"] = 1
+    document["version"] = version
+    del document["run"]["pair"]
     for row in document["run"]["measurements"]:
-        del row["launches"]
+        del row["stop"]
+        if version == 1:
+            del row["launches"]
     return document
 
 
-def test_version_1_knew_of_no_launches():
+def _read(document):
+    return decode(json.dumps(document).encode(), origin="old")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_knew_less(version):
     run = records.run(records.measurement([1.0]), records.measurement([2.0], case="large"))
-    read = decode(json.dumps(_as_version_1(run)).encode(), origin="old.json.gz")
-    assert read == run
-    assert all(each.launches == () for each in read.measurements)
+    assert _read(_as_version(version, run)) == run
+    assert (run.pair, {(each.launches, each.stop) for each in run.measurements}) == (
+        "",
+        {((), None)},
+    )
 
 
-def test_version_2_must_have_them():
-    document = _as_version_1(records.run(records.measurement([1.0]))) | {"version": 2}
+def test_a_version_must_have_what_it_knew():
+    of_1 = _as_version(1, records.run(records.measurement([1.0])))
     with pytest.raises(RunFileError, match=r"old: measurements\[0\].launches: missing"):
-        decode(json.dumps(document).encode(), origin="old")
+        _read({**of_1, "version": 2})
+    of_2 = _as_version(2, records.run(records.measurement([1.0])))
+    with pytest.raises(RunFileError, match=r"old: pair: missing"):
+        _read({**of_2, "version": 3})
 
 
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("rows", [None, 3, {}, [None], ["row"]])
-def test_a_damaged_version_1_is_refused(rows):
-    document = _as_version_1(records.run(records.measurement([1.0])))
+def test_a_damaged_earlier_version_is_refused(version, rows):
+    document = _as_version(version, records.run(records.measurement([1.0])))
     document["run"]["measurements"] = rows
     with pytest.raises(RunFileError, match=r"old: measurements"):
-        decode(json.dumps(document).encode(), origin="old")
+        _read(document)
+
+
+@pytest.mark.parametrize("pair", ["two words", "x" * 65, "a/b"])
+def test_a_pair_is_named_by_an_id(pair):
+    document = json.loads(gzip.decompress(encode(records.run(records.measurement([1.0])))))
+    document["run"]["pair"] = pair
+    with pytest.raises(RunFileError, match=r"old: pair: .* is no pair's id"):
+        _read(document)

@@ -21,6 +21,7 @@ def test_the_newest_run_of_the_very_tree_is_found(tmp_path: Path) -> None:
         store.add(older)
         store.add(replace(older, run_id="newer", started_at=MOMENT.replace(hour=23)))
         store.add(replace(older, run_id="dirty", commit=_DIRTY))
+        store.add(replace(older, run_id="a", trigger="noise", started_at=MOMENT.replace(hour=23)))
         store.add(run(run_id="elsewhere", testbed="other"))
         assert newest_run_of(store, _CLEAN, "bench").run_id == "newer"
         assert newest_run_of(store, _DIRTY, "bench").run_id == "dirty"

@@ -242,6 +242,7 @@ def rich_run(
         trigger="push",
         attempt=2,
         perfci_version="0.1.0",
+        pair="20260301T120000-ab12",
         measurements=_rich_measurements() if measurements is None else measurements,
     )
 
@@ -261,6 +262,7 @@ def _rich_measurements() -> tuple[Measurement, ...]:
         "workload_digest": "aa11",
         "source_digest": "bb22",
         "identity": (("device code", "cc33"), ("registers", "32")),
+        "stop": Stop.STABILISED,
     }
     failed = measurement(
         variant="plain", status=Status.BUILD_FAILED, message="line one: 'µ'\n\tline two"

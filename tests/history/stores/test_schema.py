@@ -52,6 +52,8 @@ def test_a_run_of_the_first_step_is_still_there_after_the_others(store):
     store.add(run)
     with store._writer.begin() as connection:
         connection.execute(text("ALTER TABLE measurements DROP COLUMN launches"))
+        connection.execute(text("ALTER TABLE measurements DROP COLUMN stop"))
+        connection.execute(text("ALTER TABLE runs DROP COLUMN pair"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
     with open_store(store.url) as reopened:
         assert reopened.run(run.run_id) == run

@@ -160,6 +160,18 @@ def test_runs_by_commit_and_testbed(store, make_run):
     assert ids(testbed="TWO") == []
 
 
+def test_studies_of_noise_can_be_asked_for_and_left_out(store, make_run):
+    for run_id, trigger in [("r1", "local"), ("r2", "noise"), ("r3", "noise")]:
+        store.add(dataclasses.replace(make_run(run_id), trigger=trigger))
+
+    def ids(studies):
+        return [run.run_id for run in store.runs(studies=studies)]
+
+    assert (ids(None), ids(True), ids(False)) == (["r1", "r2", "r3"], ["r2", "r3"], ["r1"])
+    (newest,) = store.runs(studies=True, limit=1)
+    assert newest.run_id == "r2"
+
+
 def test_anchors_are_not_counted(store, make_run):
     kept = make_run("r1").measurements[0]
     anchor = dataclasses.replace(kept, kernel="perfci_copy")
