@@ -10,6 +10,8 @@
 // `streamed` takes what is left: 4 or 32 tokens a block, weights read where they lie, through the
 // first-level cache, hidden in chunks. Traffic: the weights once a block from the second-level cache.
 // Limit: the latent of a tile, 16 to 128 bytes x rank, in shared memory.
+#include <algorithm>
+
 #include "resident.cuh"
 #include "streamed.cuh"
 
@@ -28,10 +30,14 @@ static bool can_be_resident(const Projection &p) {
          are_aligned({p.hidden, p.w_down, p.w_up_k, p.w_up_v, p.out});
 }
 
+static bool fits_shared(int64_t floats) {
+  return floats * int64_t(sizeof(float)) <=
+         perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+
 template <int TOKENS>
 static bool fits_resident(const RunTimeSizes &sizes) {
-  return Residence<TOKENS, RunTimeSizes>(sizes).end * int64_t(sizeof(float)) <=
-         perfci_device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  return fits_shared(Residence<TOKENS, RunTimeSizes>(sizes).end);
 }
 
 template <int TOKENS, typename Sizes>
@@ -53,13 +59,18 @@ static int run_resident(const perfci_call *call, const Projection &p, const RunT
 }
 
 template <int TOKENS>
+static int64_t streamed_floats(const Projection &p) {
+  return PARTIAL + (int64_t(CHUNK) + p.rank) * TOKENS;
+}
+
+template <int TOKENS>
 static int run_streamed(const perfci_call *call, const Projection &p) {
   // Four columns of each weight and of the output can be read and written at once.
   const bool aligned = are_aligned({p.w_down, p.w_up_k, p.w_up_v, p.out}) && p.rank % SIDE == 0 &&
                        p.width % SIDE == 0;
-  const int64_t floats = PARTIAL + (int64_t(CHUNK) + p.rank) * TOKENS;
+  const int64_t bytes = streamed_floats<TOKENS>(p) * int64_t(sizeof(float));
   return perfci_launch(
-      call, {(p.tokens + TOKENS - 1) / TOKENS, THREADS, floats * int64_t(sizeof(float))},
+      call, {(p.tokens + TOKENS - 1) / TOKENS, THREADS, bytes, 1, "rank"},
       aligned ? streamed<TOKENS, true> : streamed<TOKENS, false>, p);
 }
 
@@ -67,7 +78,7 @@ extern "C" int perfci_run(const perfci_call *call) {
   constexpr int FEW = 3, MANY = 8;
   Projection p{};
   if (int code = read_projection(call, &p)) return code;
-  const int64_t processors = perfci_device_attribute(cudaDevAttrMultiProcessorCount);
+  const int64_t processors = std::max(perfci_device_attribute(cudaDevAttrMultiProcessorCount), 1);
   const RunTimeSizes sizes{p.model, p.rank, p.width};
   if (can_be_resident(p)) {
     if (p.tokens <= FEW * processors && fits_resident<FEW>(sizes))
@@ -75,5 +86,7 @@ extern "C" int perfci_run(const perfci_call *call) {
     if (fits_resident<MANY>(sizes)) return run_resident<MANY>(call, p, sizes, processors);
   }
   // Large tiles read the weights less often, once there are enough for every multiprocessor.
-  return p.tokens >= 32 * processors ? run_streamed<32>(call, p) : run_streamed<4>(call, p);
+  if (p.tokens >= 32 * processors && fits_shared(streamed_floats<32>(p)))
+    return run_streamed<32>(call, p);
+  return run_streamed<4>(call, p);
 }
