@@ -17,13 +17,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from perfci.config import Config, inherited_environment
 from perfci.errors import BuildEnvironmentError
 from perfci.history.text import printable
+from perfci.identity import FORM, Code, read_code, read_source
 from perfci.kernel import Variant
 from perfci.ptxas import without_reports
 from perfci.sources import digest_files, source_files
@@ -34,11 +35,13 @@ from perfci.toolchain import (
     cuda_architectures,
     find_ninja,
     host_processor_digest,
+    link_command,
     require_compiler,
     torch_version,
 )
 
 LIBRARY = "library.so"
+_OBJECT = "object.o"
 _RECORD = "build.json"
 _MESSAGE_LIMIT = 4000
 _SWEEP_AGE_S = 60
@@ -50,13 +53,14 @@ class Build:
     """What became of building one variant.
 
     ``library`` is None where nothing is compiled (``.py`` files, functions) and where it failed;
-    then ``message`` holds the compiler's words.
+    then ``message`` holds the compiler's words. ``code`` says what machine code is in it.
     """
 
     variant: Variant
     digest: str
     library: Path | None = None
     message: str = ""
+    code: Code = field(default_factory=Code)
     compile_s: float = 0.0
     cached: bool = False
 
@@ -70,7 +74,8 @@ class Build:
 class _Target:
     variant: Variant
     digest: str
-    command: tuple[str, ...]
+    compile: tuple[str, ...]
+    link: tuple[str, ...]
 
     def folder(self, cache: Path) -> Path:
         return cache / f"{self.variant.kernel}-{self.variant.name}-{self.digest[:20]}"
@@ -107,8 +112,9 @@ def _prepare(variant: Variant, config: Config, architectures: Sequence[str]) -> 
     if variant.path is None:
         return Build(variant=variant, digest=_digest([variant.function or "", torch_version()]))
     if variant.kind == "python":
-        content = hashlib.sha256(variant.path.read_bytes()).hexdigest()
-        return Build(variant=variant, digest=_digest([content, torch_version()]))
+        content = variant.path.read_bytes()
+        digest = _digest([hashlib.sha256(content).hexdigest(), torch_version()])
+        return Build(variant=variant, digest=digest, code=read_source(content))
     cuda = variant.path.suffix == ".cu"
     compiler = require_compiler(*((config.nvcc, "CUDA") if cuda else (config.cxx, "C++")))
     if cuda and not cuda_architectures(variant, architectures):
@@ -118,13 +124,17 @@ def _prepare(variant: Variant, config: Config, architectures: Sequence[str]) -> 
             variant=variant, digest="", message=f"declared for {needed} and later, not {asked}"
         )
     digest = _source_digest(variant, compiler, architectures)
-    command = compile_command(
-        variant,
-        compiler=compiler,
-        architectures=architectures,
-        module_name=module_name(digest),
+    how: dict[str, Any] = {
+        "compiler": compiler,
+        "architectures": architectures,
+        "module_name": module_name(digest),
+    }
+    return _Target(
+        variant=variant,
+        digest=digest,
+        compile=tuple(compile_command(variant, **how)),
+        link=tuple(link_command(variant, **how, object_file=_OBJECT)),
     )
-    return _Target(variant=variant, digest=digest, command=tuple(command))
 
 
 def compiler_words(build: Build) -> str:
@@ -163,6 +173,7 @@ def _source_digest(variant: Variant, compiler: Compiler, architectures: Sequence
             compiler.version,
             torch_version() if variant.kind == "extension" else None,
             host_processor_digest() if any("native" in flag for flag in flags) else None,
+            FORM,  # since the digests of the code are kept with a build
         ]
     )
 
@@ -184,11 +195,13 @@ def _cache_folder(config: Config) -> Path:
 
 def _cached(target: _Target, cache: Path) -> Build:
     folder = target.folder(cache)
+    kept = _read_record(folder)
     return Build(
         variant=target.variant,
         digest=target.digest,
         library=folder / LIBRARY,
-        compile_s=_read_record(folder)["compile_s"],
+        code=Code(**kept["code"]),
+        compile_s=kept["compile_s"],
         cached=True,
     )
 
@@ -242,9 +255,11 @@ def _write_script(scratch: Path, target: _Target) -> None:
     """Write the script that compiles a target in a folder of its own, with its log and times."""
     folder = scratch / target.digest
     folder.mkdir()
-    words = shlex.join([*target.command, "-o", str(folder / LIBRARY)])
+    compiling = shlex.join([*target.compile, "-o", _OBJECT])
+    linking = shlex.join([*target.link, "-o", LIBRARY])
     _script(scratch, target).write_text(
-        f"cd {shlex.quote(str(folder))}\nstart=$(date +%s.%N)\n{words} >log 2>&1\n"
+        f"cd {shlex.quote(str(folder))}\nstart=$(date +%s.%N)\n"
+        f"{{ {compiling} && {linking}; }} >log 2>&1\n"
         "status=$?\necho $start $(date +%s.%N) >times\nexit $status\n",
         encoding="utf-8",
     )
@@ -324,10 +339,16 @@ def _collect(target: _Target, scratch: Path, cache: Path, log: str) -> Build:
         return Build(variant=target.variant, digest=target.digest, message=message)
     start, end = (float(each) for each in times.split())
     compile_s = max(0.0, end - start)
-    (folder / _RECORD).write_text(
-        json.dumps({"compile_s": compile_s, "command": target.command, "log": words}),
-        encoding="utf-8",
-    )
+    code = read_code(folder / LIBRARY, folder / _OBJECT)
+    (folder / _OBJECT).unlink()
+    kept = {
+        "compile_s": compile_s,
+        "compile": target.compile,
+        "link": target.link,
+        "log": words,
+        "code": asdict(code),
+    }
+    (folder / _RECORD).write_text(json.dumps(kept), encoding="utf-8")
     final = target.folder(cache)
     try:
         folder.rename(final)
@@ -338,6 +359,7 @@ def _collect(target: _Target, scratch: Path, cache: Path, log: str) -> Build:
         variant=target.variant,
         digest=target.digest,
         library=final / LIBRARY,
+        code=code,
         compile_s=compile_s,
     )
 

@@ -87,7 +87,7 @@ def measure(
             raise
         interrupted = True
     return Measured(
-        measurements=tuple(row for state in states for row in _rows(state, timers)),
+        measurements=tuple(row for state in states for row in _rows(state, timers, target)),
         passes=complete,
         interrupted=interrupted,
         duration_s=time.monotonic() - start_s,
@@ -221,13 +221,13 @@ def _limits(config: Config, target: Target) -> Limits:
     )
 
 
-def _rows(state: _Progress, timers: Sequence[str]) -> Iterator[Measurement]:
+def _rows(state: _Progress, timers: Sequence[str], target: Target) -> Iterator[Measurement]:
     """The measurements of one cell: one a contract, or one without where it is only checked."""
     contracts: Sequence[Contract | None] = [None]
     if state.cell.case.timed and timers:
         contracts = [TIMERS[name].contract for name in timers]
     for contract in contracts:
-        yield _recordable(_row(state, contract))
+        yield _recordable(_row(state, contract, target))
 
 
 def _recordable(row: Measurement) -> Measurement:
@@ -244,7 +244,7 @@ def _recordable(row: Measurement) -> Measurement:
     return row
 
 
-def _row(state: _Progress, contract: Contract | None) -> Measurement:
+def _row(state: _Progress, contract: Contract | None, target: Target) -> Measurement:
     cell, variant = state.cell, state.cell.variant
     outcomes = [outcome for _, outcome in state.outcomes]
     final = state.failure or outcomes[-1]
@@ -278,6 +278,7 @@ def _row(state: _Progress, contract: Contract | None) -> Measurement:
         metrics=_metrics(state, outcomes),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
+        identity=state.build.code.texts(target.device.compute_capability),
         launches=outcomes[0].launches if outcomes else (),
     )
 

@@ -63,28 +63,54 @@ def find_ninja() -> str | None:
 def compile_command(
     variant: Variant, *, compiler: Compiler, architectures: Sequence[str], module_name: str
 ) -> list[str]:
-    """The command that turns a variant's source into a shared library, less ``-o``.
+    """The command that turns a variant's source into an object file, less ``-o``.
 
     ``module_name`` is the Python module's name where the variant is a PyTorch extension.
     """
+    return [*_command(variant, compiler, architectures, module_name), "-c", str(variant.path)]
+
+
+def link_command(
+    variant: Variant,
+    *,
+    compiler: Compiler,
+    architectures: Sequence[str],
+    module_name: str,
+    object_file: str,
+) -> list[str]:
+    """The command that turns that object file into a shared library, less ``-o``."""
+    libraries = [*variant.declaration.libraries]
+    if variant.kind == "extension":
+        libraries += _EXTENSION_LIBRARIES
+    command = [*_command(variant, compiler, architectures, module_name), "-shared", object_file]
+    # Behind the object, since a linker may drop a library that nothing has needed yet.
+    return [*command, *(f"-l{each}" for each in libraries)]
+
+
+def _command(
+    variant: Variant, compiler: Compiler, architectures: Sequence[str], module_name: str
+) -> list[str]:
+    """What compiling and linking have in common."""
     assert variant.path is not None
     declared = variant.declaration
     cuda = variant.path.suffix == ".cu"
-    command = [*shlex.split(compiler.path), "-std=c++17", "-O3", "-shared"]
+    command = [*shlex.split(compiler.path), "-std=c++17", "-O3"]
+    # So that what a source says of itself (__FILE__, assert) is the same in every folder.
+    folder = f"-fmacro-prefix-map={variant.path.parent}/="
     if cuda:
-        command += ["-Xcompiler", "-fPIC", "-Xptxas", "-v"]
+        # Plain, so that perfci.identity can read it.
+        command += ["-no-compress", "-Xptxas", "-v", "-Xcompiler", "-fPIC"]
+        # nvcc parts the host compiler's options at commas, and hands them to a shell as they are.
+        command += ["-Xcompiler", shlex.quote(folder.replace(",", r"\,"))]
         for architecture in cuda_architectures(variant, architectures):
             number = architecture.removeprefix("sm_")
             command += ["-gencode", f"arch=compute_{number},code=sm_{number}"]
     else:
-        command += ["-fPIC", "-Wall"]
+        command += ["-fPIC", "-Wall", folder]
     command += [f"-I{INCLUDE}", f"-I{variant.path.parent}", *declared.flags]
-    libraries = [*declared.libraries]
     if variant.kind == "extension":
         command += _extension_flags(module_name)
-        libraries += _EXTENSION_LIBRARIES
-    # Behind the source, since a linker may drop a library that nothing has needed yet.
-    return [*command, str(variant.path), *(f"-l{each}" for each in libraries)]
+    return command
 
 
 def cuda_architectures(variant: Variant, architectures: Sequence[str]) -> list[str]:

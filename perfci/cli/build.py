@@ -1,6 +1,7 @@
 """perfci build: compile the variants that have changed."""
 
 import time
+from dataclasses import asdict
 
 import click
 
@@ -111,6 +112,7 @@ def _plain(build: Build) -> dict[str, object]:
         "variant": build.variant.name,
         "digest": build.digest,
         "library": str(build.library) if build.library else None,
+        "code": asdict(build.code),
         "cached": build.cached,
         "compile_s": build.compile_s,
         "message": build.message,

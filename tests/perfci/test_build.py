@@ -222,13 +222,14 @@ def test_a_cache_that_cannot_be_made_is_an_error(root: Path) -> None:
 
 
 def _slow_compiler(root: Path) -> None:
-    """A compiler that says that it has begun and then waits to be told to go on."""
+    """A compiler that says that it has begun, waits to be told to go on, and links at once."""
     for fifo in ("begun", "go"):
         os.mkfifo(root / fifo)
     compiler = root / "cxx"
     compiler.write_text(
         "#!/bin/sh\n"
         'if [ "$1" = --version ]; then echo "slow 1.0"; exit; fi\n'
+        'case " $* " in *" -shared "*) exec g++ "$@";; esac\n'
         f'echo $$ >"{root}/begun"\nread word <"{root}/go"\nexec g++ "$@"\n'
     )
     compiler.chmod(0o755)
