@@ -25,14 +25,14 @@ __device__ auto dot(const Stored *x, const float *column, int length, int stride
   return sum.value();
 }
 
-// Where the latent begins: the compiler reads the row by fours, and beyond its end, while other
-// threads write their part of the latent. It uses nothing of what it reads there.
-__host__ __device__ inline int row_length(const Projection &p) { return (p.model + 3) / 4 * 4; }
+// The room for `count` elements: the compiler reads them by fours, and beyond their end, where there
+// must be memory, and none that other threads write. It uses nothing of what it reads there.
+__host__ __device__ inline int64_t room_for(int count) { return (int64_t(count) + 3) / 4 * 4; }
 
 template <typename Sum, typename Stored>
 __global__ void __launch_bounds__(THREADS) serial(Projection p) {
   extern __shared__ __align__(16) char shared[];
-  Stored *row = reinterpret_cast<Stored *>(shared), *latent = row + row_length(p);
+  Stored *row = reinterpret_cast<Stored *>(shared), *latent = row + room_for(p.model);
   const int64_t token = blockIdx.x;
 
   for (int m = threadIdx.x; m < p.model; m += THREADS) row[m] = p.hidden[token * p.model + m];
@@ -51,7 +51,7 @@ template <typename Sum, typename Stored>
 int run_serial(const perfci_call *call) {
   Projection p{};
   if (int code = read_projection(call, &p)) return code;
-  const int64_t shared_bytes = (int64_t(row_length(p)) + p.rank) * sizeof(Stored);
+  const int64_t shared_bytes = (room_for(p.model) + room_for(p.rank)) * sizeof(Stored);
   return perfci_launch(call, {p.tokens, THREADS, shared_bytes, 1, "model and rank"},
                        serial<Sum, Stored>, p);
 }
