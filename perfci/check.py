@@ -80,7 +80,7 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
     try:
         templates = output_templates(subject)
         for seed in seeds:
-            arguments = _drawn(subject, seed)
+            arguments = draw(subject, seed)
             before = _called(subject, arguments, templates)
             truth = find_truth(subject, arguments)
             after = _called(subject, arguments, templates, delayed=True)
@@ -108,12 +108,12 @@ def output_templates(subject: Subject) -> tuple[Tensor, ...]:
     Raises BadCaseError where the reference is none to judge by: where it changes its inputs, or
     computes something else the second time.
     """
-    arguments = _drawn(subject, seed=0)
+    arguments = draw(subject, 0)
     kept = snapshot(arguments)
-    outputs = tuple(each.clone() for each in _referred(subject, arguments))
+    outputs = tuple(each.clone() for each in refer(subject, arguments))
     if changed := _changed_input(arguments, kept):
         raise BadCaseError(f"the reference changes its input '{changed}'")
-    for first, again in zip(outputs, _referred(subject, arguments), strict=True):
+    for first, again in zip(outputs, refer(subject, arguments), strict=True):
         if not _alike(first, again):
             raise BadCaseError("the reference computes something else the second time")
     return tuple(torch.empty_like(each) for each in outputs)
@@ -122,8 +122,8 @@ def output_templates(subject: Subject) -> tuple[Tensor, ...]:
 def find_truth(subject: Subject, arguments: Arguments) -> Truth:
     """Judge and yardstick for some arguments; BadCaseError where either is not usable."""
     reference = subject.reference
-    yardstick = _referred(subject, arguments)
-    exact = _referred(subject, as_float64(arguments))
+    yardstick = refer(subject, arguments)
+    exact = refer(subject, as_float64(arguments))
     judge_outputs = tuple(each.double() for each in exact)
     for truth, yard in zip(judge_outputs, yardstick, strict=True):
         if bool((torch.isfinite(truth) != torch.isfinite(yard)).any()):
@@ -137,31 +137,35 @@ def find_truth(subject: Subject, arguments: Arguments) -> Truth:
 def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
     """The errors of outputs by metric name; WrongError where they are not right."""
     actual = _plain_tensors(outputs, truth.yardstick)
-    depth = 1
-    if subject.reference.depth is not None:
-        depth = call_wanted(subject.reference.depth, case_arguments(subject.case))
-    tolerance = subject.kernel.tolerance(subject.case.dtype)
     figures: dict[str, float] = {}
     for index, each in enumerate(actual):
         exact, yard = truth.judge[index], truth.yardstick[index]
         _widen(figures, "", errors(each, exact))
         _widen(figures, "yardstick_", errors(yard, exact))
-        wrong = fault(
-            each,
-            exact,
-            yard,
-            magnitude=truth.magnitude[index],
-            depth=depth,
-            tolerance=tolerance,
-            outliers=subject.case.distribution == "outliers",
-        )
-        if wrong:
+        if wrong := fault_at(subject, truth, index, each):
             prefix = f"output {index}: " if len(actual) > 1 else ""
             raise WrongError(Status.WRONG_VALUES, prefix + wrong, figures)
     return figures
 
 
-def _referred(subject: Subject, arguments: Arguments) -> tuple[Tensor, ...]:
+def fault_at(subject: Subject, truth: Truth, index: int, actual: Tensor) -> str:
+    """What is wrong with the values of one output, in one line; empty where they are right."""
+    depth = 1
+    if subject.reference.depth is not None:
+        depth = call_wanted(subject.reference.depth, case_arguments(subject.case))
+    return fault(
+        actual,
+        truth.judge[index],
+        truth.yardstick[index],
+        magnitude=truth.magnitude[index],
+        depth=depth,
+        tolerance=subject.kernel.tolerance(subject.case.dtype),
+        outliers=subject.case.distribution == "outliers",
+    )
+
+
+def refer(subject: Subject, arguments: Arguments) -> tuple[Tensor, ...]:
+    """What the reference returns for arguments; BadCaseError where it fails."""
     try:
         with pinned_precision(tf32=subject.tf32), torch.no_grad():
             return as_tuple(subject.reference.reference(*arguments.values()))
@@ -215,7 +219,8 @@ def _call_behind_producer(
     return returned
 
 
-def _drawn(subject: Subject, seed: int) -> Arguments:
+def draw(subject: Subject, seed: int) -> Arguments:
+    """The case's arguments of a seed; BadCaseError where they cannot be made."""
     try:
         return draw_inputs(subject.reference, subject.case, device=subject.device, seed=seed)
     except Exception as error:

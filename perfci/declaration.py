@@ -35,6 +35,7 @@ class Declaration:
     peer: bool = False
     tf32: bool = False
     faults: bool = False
+    nondeterministic: bool = False
 
 
 def declared_in_source(path: Path) -> Declaration:
@@ -76,6 +77,7 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
         "peer": _boolean,
         "tf32": _boolean,
         "faults": _boolean,
+        "nondeterministic": _boolean,
     }
     values: dict[str, Any] = {"devices": devices}
     for key, value in table.items():

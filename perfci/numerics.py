@@ -16,6 +16,7 @@ from torch import Tensor
 from perfci.kernel import Tolerance
 
 _OUTLIER_SLACK = 3.0
+_ROUNDED = 4.0
 _PIECE = 1 << 24
 """How many elements are judged at once, so that the largest outputs leave room for it."""
 
@@ -75,6 +76,17 @@ def errors(actual: Tensor, judge: Tensor) -> Errors:
 def sizes(value: Tensor) -> Errors:
     """How large a tensor's finite values are: the errors of zeros against it."""
     return errors(value.new_zeros(()).expand(value.shape), value)
+
+
+def is_rounded(actual: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are one but for the last bits of each element."""
+    share = _ROUNDED * unit_roundoff(actual.dtype)
+    for _, parts in _pieces(actual, other):
+        one, two = (each.double() for each in parts)
+        same = (one == two) | (torch.isnan(one) & torch.isnan(two))
+        if not bool((same | ((one - two).abs() <= share * two.abs())).all()):
+            return False
+    return True
 
 
 def fault(

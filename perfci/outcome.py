@@ -33,7 +33,8 @@ class Outcome:
     """What became of one task: its status, its figures, and its timings where it passed.
 
     ``invalid`` holds (contract's label, reason) for each timer that could not time it,
-    ``launches`` the kernels of one call where they were asked for.
+    ``launches`` the kernels of one call where they were asked for, ``identity`` what the worker
+    found out about the code: names to text.
     """
 
     status: Status
@@ -42,6 +43,7 @@ class Outcome:
     timings: tuple[Timing, ...] = ()
     invalid: tuple[tuple[str, str], ...] = ()
     launches: tuple[Launch, ...] = ()
+    identity: tuple[tuple[str, str], ...] = ()
 
 
 class MalformedOutcomeError(Exception):
@@ -57,6 +59,7 @@ def encode_outcome(outcome: Outcome) -> dict[str, Any]:
         "timings": [_encode_timing(timing) for timing in outcome.timings],
         "invalid": outcome.invalid,
         "launches": plain(outcome.launches),
+        "identity": outcome.identity,
     }
 
 
@@ -75,6 +78,7 @@ def decode_outcome(value: Any) -> Outcome:
                 (one_line(label), one_line(reason)) for label, reason in value["invalid"]
             ),
             launches=tuple(record(Launch, each) for each in value["launches"]),
+            identity=tuple((one_line(name), one_line(text)) for name, text in value["identity"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise MalformedOutcomeError(f"malformed outcome: {error}") from None

@@ -20,14 +20,18 @@ class Target:
 class Task:
     """Check a variant at a case and, with ``timers``, time it. ``seeds`` draw the inputs.
 
-    With ``launches``, tell as well which kernels a call that is timed launches. ``budget_s`` is
-    what each timer may take where that is less than the limits say.
+    With ``proves``, see first that the case can tell right from wrong; with ``repeats``, whether
+    the variant computes the same each time. With ``launches``, tell as well which kernels a call
+    that is timed launches. ``budget_s`` is what each timer may take where that is less than the
+    limits say.
     """
 
     kernel: Kernel
     build: Build
     case: Case
     timers: tuple[str, ...] = ()
+    proves: bool = False
+    repeats: bool = False
     launches: bool = False
     seeds: tuple[int, ...]
     timing_seeds: tuple[int, ...] = ()

@@ -173,9 +173,16 @@ def _one_pass(
     alive = [
         each for each in states if each.failure is None and (index == 0 or each.cell.case.timed)
     ]
+    repeated = _first_of_each(alive) if index == 0 else []
     random.shuffle(alive)
     tasks = [
-        _task(state, timers, first=index == 0, on_gpu=target.device.kind == "cuda")
+        _task(
+            state,
+            timers,
+            first=index == 0,
+            repeats=state in repeated,
+            on_gpu=target.device.kind == "cuda",
+        )
         for state in alive
     ]
     phase = f"pass {index + 1}" if timers else "check"
@@ -186,7 +193,17 @@ def _one_pass(
     return ended
 
 
-def _task(state: _Progress, timers: Sequence[str], *, first: bool, on_gpu: bool) -> Task:
+def _first_of_each(states: Sequence[_Progress]) -> list[_Progress]:
+    """The first cell of each variant, which is one that is timed where there is any."""
+    first: dict[tuple[str, str], _Progress] = {}
+    for state in states:
+        first.setdefault(state.cell.variant.key, state)
+    return list(first.values())
+
+
+def _task(
+    state: _Progress, timers: Sequence[str], *, first: bool, repeats: bool, on_gpu: bool
+) -> Task:
     case = state.cell.case
     # An anchor is the library's own way: to look at it once in a pass is enough.
     anchor = is_anchor(state.cell.kernel.name)
@@ -195,6 +212,8 @@ def _task(state: _Progress, timers: Sequence[str], *, first: bool, on_gpu: bool)
         build=state.build,
         case=case,
         timers=tuple(timers) if case.timed else (),
+        proves=first and not anchor,
+        repeats=repeats and not anchor,
         launches=first and on_gpu,
         seeds=tuple(_seeds(FIRST_SEEDS if first and not anchor else 1)),
         timing_seeds=tuple(_seeds(ROTATING_INPUTS)) if case.timed else (),
@@ -278,7 +297,10 @@ def _row(state: _Progress, contract: Contract | None, target: Target) -> Measure
         metrics=_metrics(state, outcomes),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
-        identity=state.build.code.texts(target.device.compute_capability),
+        identity=(
+            *state.build.code.texts(target.device.compute_capability),
+            *(outcomes[0].identity if outcomes else ()),
+        ),
         launches=outcomes[0].launches if outcomes else (),
     )
 

@@ -13,6 +13,7 @@ import torch
 
 from perfci.build import compiler_words
 from perfci.check import (
+    BadCaseError,
     Subject,
     WrongError,
     check,
@@ -31,9 +32,11 @@ from perfci.outcome import Outcome, Timing
 from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
 from perfci.ptxas import read_log
+from perfci.repeats import find_variation
 from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
 from perfci.timers.sampling import measure
+from perfci.weakness import find_weakness
 
 
 class Bench:
@@ -45,6 +48,7 @@ class Bench:
         self._limits = limits
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
+        self._weaknesses: dict[tuple[str, str], str] = {}
         self._surroundings = read_surroundings()
         self._last = Status.PASSED
 
@@ -76,7 +80,11 @@ class Bench:
                 status=Status.BUILD_FAILED, message=f"cannot be loaded: {describe(error)}"
             )
         try:
+            if task.proves:
+                self._prove(subject, task)
             checked = check(subject, task.seeds)
+            if checked.status is Status.PASSED and task.repeats:
+                checked = _repeated(subject, task, checked)
             if checked.status is not Status.PASSED or not task.timers:
                 return checked
             return self._timed(subject, task, checked)
@@ -100,6 +108,14 @@ class Bench:
             device=self._device,
             tf32=task.build.variant.declaration.tf32,
         )
+
+    def _prove(self, subject: Subject, task: Task) -> None:
+        """Raise BadCaseError where the case would accept what is wrong; looked at once a case."""
+        key = (task.kernel.name, task.case.name)
+        if key not in self._weaknesses:
+            self._weaknesses[key] = find_weakness(subject, *task.seeds[:2])
+        if accepted := self._weaknesses[key]:
+            raise BadCaseError(f"the case accepts {accepted}, so that it proves nothing; change it")
 
     def _timed(self, subject: Subject, task: Task, checked: Outcome) -> Outcome:
         templates = output_templates(subject)
@@ -146,6 +162,16 @@ class Bench:
             clocks = tuple(each for each in (before, read_clock(self._uuid)) if each is not None)
             timings.append(replace(timing, clocks=clocks))
         return timings, invalid
+
+
+def _repeated(subject: Subject, task: Task, checked: Outcome) -> Outcome:
+    """The outcome with whether the variant is deterministic; a failed one where it should be."""
+    declared = task.build.variant.declaration
+    variation = find_variation(subject, task.seeds[0])
+    if variation and not (declared.nondeterministic or declared.peer):
+        message = f"{variation}; declare nondeterministic = true if that is meant"
+        return replace(checked, status=Status.NONDETERMINISTIC, message=message)
+    return replace(checked, identity=(("deterministic", "no" if variation else "yes"),))
 
 
 def _check_after_timing(

@@ -29,12 +29,14 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.prepare",
     "perfci.probe",
     "perfci.recording",
+    "perfci.repeats",
     "perfci.run",
     "perfci.surroundings",
     "perfci.timers.cuda_cold",
     "perfci.timers.cuda_hot",
     "perfci.timers.cuda_stream",
     "perfci.timers.host",
+    "perfci.weakness",
     "perfci.worker",
 }
 

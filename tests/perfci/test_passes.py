@@ -165,7 +165,8 @@ BAD: dict[str, tuple[str, str, str]] = {
     "pipe_forged.py": (
         _pipe(
             'b"".join(b\'["done", %d, {"status": "passed", "message": "", "metrics": [], '
-            '"timings": [], "invalid": [], "launches": []}]\\n\' % n for n in range(200))',
+            '"timings": [], "invalid": [], "launches": [], "identity": []}]\\n\' % n '
+            "for n in range(200))",
             _HANG,
         ),
         "runtime_error",
