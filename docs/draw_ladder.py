@@ -1,6 +1,6 @@
 """Draw a kernel's variants as a ladder: latency and error of each, from a recorded run.
 
-    python docs/draw_ladder.py examples/h200/8f14bc3cc4-20261130T015406-1989ca9d.json.gz \
+    python docs/draw_ladder.py examples/h200/750e966029-20261130T044328-279eb1df.json.gz \
         mla_kv_projection docs/pictures/ladder-mla_kv_projection.svg
 
 A rung is a variant at the headline shape, the slowest first; a library's ways are grey and hollow.
@@ -22,7 +22,7 @@ from perfci.history.summary import cell
 CASE, TIMER, LIBRARY, LIBRARY_PREFIX = "headline", "hot", "torch_eager", "torch_"
 _ROW, _TOP, _BOTTOM, _WIDTH = 25, 66, 30, 800
 _LATENCY_X, _ERROR_X = (150.0, 520.0), (580.0, 720.0)
-_LARGEST_RATIO = 2.0
+_LOW, _LARGEST_RATIO = 3, 2.0
 _STYLE = """\
 text { font: 13px system-ui, sans-serif; fill: #222 }
 .title { font-weight: 600 }
@@ -127,12 +127,17 @@ def _grid(x: float, bottom: float, label: str) -> Iterator[str]:
 
 def _ticks(longest_ns: float) -> Sequence[float]:
     """1, 10, 100 … µs, as far as the axis goes."""
-    return [10.0**power for power in range(3, math.ceil(math.log10(longest_ns)) + 1)]
+    return [10.0**power for power in range(_LOW, math.floor(_high(longest_ns)) + 1)]
+
+
+def _high(longest_ns: float) -> float:
+    """Where the axis of latencies ends, as a power of ten: half powers, so that little is empty."""
+    return math.ceil(2 * math.log10(longest_ns)) / 2
 
 
 def _latency_x(latency_ns: float, longest_ns: float) -> float:
-    low, high = 3.0, math.ceil(2 * math.log10(longest_ns)) / 2
-    return _along(_LATENCY_X, (math.log10(latency_ns) - low) / (high - low))
+    share = (math.log10(latency_ns) - _LOW) / (_high(longest_ns) - _LOW)
+    return _along(_LATENCY_X, share)
 
 
 def _error_x(ratio: float) -> float:
