@@ -5,7 +5,8 @@ capture that fails: its allocator goes on as if one were under way, its generato
 and the stream of the capture stays the current one. The driver forgets such a capture.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 import torch
@@ -19,20 +20,48 @@ class CaptureError(Exception):
     """A call cannot be captured in a CUDA graph, or there is no driver to do it."""
 
 
-def capture_kernels(call: Callable[[], object], *, relaxed: bool) -> list[KernelNode]:
+def capture_kernels(call: Callable[[], object]) -> list[KernelNode]:
     """The kernels that a call launches on the current GPU, in order; memcpy and memset are none.
 
     The call runs once and is then captured. Of more than a thousand kernels they are the first.
-    With ``relaxed`` the call may take memory from CUDA by itself. Raises CaptureError where it
-    cannot be captured, as where it waits for the device.
+    Raises CaptureError where it cannot be captured, as where it waits for the device.
     """
+    # Relaxed, since nothing is launched: memory that the call takes from CUDA by itself and gives
+    # back would be gone at a launch, and is no matter here.
+    with _errors(), _captured(call, driver := Driver(), relaxed=True) as graph:
+        return list(islice(driver.kernels(graph), _MOST_KERNELS))
+
+
+def require_replayable(call: Callable[[], object]) -> bool:
+    """Whether several calls in a graph would overlap, each beginning before the last has ended.
+
+    The call runs once and is then captured twice in a row. Raises CaptureError where what it does
+    cannot be captured so that it can be launched again, and where it does nothing.
+    """
+
+    def twice() -> None:
+        call()
+        call()
+
+    with _errors(), _captured(twice, driver := Driver(), relaxed=False) as graph:
+        if driver.is_empty(graph):
+            raise CaptureError("nothing is launched on the stream of the call")
+        return driver.overlaps(graph)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Whatever goes wrong with a capture, as a CaptureError of one line."""
     try:
-        return _captured(call, Driver(), relaxed=relaxed)
+        yield
+    except CaptureError:
+        raise
     except Exception as error:
         raise CaptureError(str(error).strip().partition("\n")[0] or "no reason given") from error
 
 
-def _captured(call: Callable[[], object], driver: Driver, *, relaxed: bool) -> list[KernelNode]:
+@contextmanager
+def _captured(call: Callable[[], object], driver: Driver, *, relaxed: bool) -> Iterator[int]:
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -44,4 +73,4 @@ def _captured(call: Callable[[], object], driver: Driver, *, relaxed: bool) -> l
             torch.cuda.use_mem_pool(pool),
             driver.captured(side.cuda_stream, call, relaxed=relaxed) as graph,
         ):
-            return list(islice(driver.kernels(graph), _MOST_KERNELS))
+            yield graph

@@ -14,7 +14,7 @@ from typing import Any
 
 
 class EdgeData(ctypes.Structure):
-    """``CUgraphEdgeData``, not read but asked for: else edges that carry some are refused."""
+    """``CUgraphEdgeData``. ``type`` says of what kind a dependency is, 0 for the ordinary one."""
 
     _fields_ = [
         ("from_port", c_ubyte),
@@ -48,6 +48,8 @@ NUMBERS: Mapping[str, int] = {
     "CU_STREAM_CAPTURE_MODE_RELAXED": 2,
     "CU_GRAPH_NODE_TYPE_KERNEL": 0,
     "CU_GRAPH_NODE_TYPE_GRAPH": 4,
+    "CU_GRAPH_NODE_TYPE_EMPTY": 5,
+    "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC": 1,
     "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES": 1,
     "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES": 3,
     "CU_FUNC_ATTRIBUTE_NUM_REGS": 4,
@@ -127,14 +129,26 @@ class Driver:
             if graph.value is not None:
                 self._ask("cuGraphDestroy", graph)
 
+    def is_empty(self, graph: int) -> bool:
+        """Whether a graph does nothing at all: no kernel, no copy, no memset."""
+        kinds = (self._kind(node) for node in self._nodes(graph))
+        return all(kind == NUMBERS["CU_GRAPH_NODE_TYPE_EMPTY"] for kind in kinds)
+
+    def overlaps(self, graph: int) -> bool:
+        """Whether a kernel may begin before one that it waits for has ended.
+
+        So it is with programmatic dependent launch.
+        """
+        programmatic = NUMBERS["CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC"]
+        return any(kind == programmatic for _, _, kind in self._edges(graph))
+
     def kernels(self, graph: int) -> Iterator[KernelNode]:
         """The kernels of a graph and of the graphs in it, in an order in which they can run."""
         for node in self._ordered_nodes(graph):
-            kind = c_int()
-            self._ask("cuGraphNodeGetType", node, byref(kind))
-            if kind.value == NUMBERS["CU_GRAPH_NODE_TYPE_KERNEL"]:
+            kind = self._kind(node)
+            if kind == NUMBERS["CU_GRAPH_NODE_TYPE_KERNEL"]:
                 yield self._kernel(node)
-            elif kind.value == NUMBERS["CU_GRAPH_NODE_TYPE_GRAPH"]:
+            elif kind == NUMBERS["CU_GRAPH_NODE_TYPE_GRAPH"]:
                 child = c_void_p()
                 self._ask("cuGraphChildGraphNodeGetGraph", node, byref(child))
                 yield from self.kernels(child.value or 0)
@@ -142,9 +156,14 @@ class Driver:
     def _ordered_nodes(self, graph: int) -> list[int]:
         """Each node behind those that it waits for; the driver promises no order."""
         sorter = TopologicalSorter[int](dict.fromkeys(self._nodes(graph), ()))
-        for before, after in self._edges(graph):
+        for before, after, _ in self._edges(graph):
             sorter.add(after, before)
         return list(sorter.static_order())
+
+    def _kind(self, node: int) -> int:
+        kind = c_int()
+        self._ask("cuGraphNodeGetType", node, byref(kind))
+        return kind.value
 
     def _nodes(self, graph: int) -> list[int]:
         count = c_size_t()
@@ -155,7 +174,8 @@ class Driver:
         self._ask("cuGraphGetNodes", graph, nodes, byref(count))
         return [node for node in nodes if node is not None]
 
-    def _edges(self, graph: int) -> list[tuple[int, int]]:
+    def _edges(self, graph: int) -> list[tuple[int, int, int]]:
+        """(node, the node that waits for it, the kind of dependency)."""
         count = c_size_t()
         self._ask("cuGraphGetEdges_v2", graph, None, None, None, byref(count))
         if not count.value:
@@ -163,7 +183,7 @@ class Driver:
         before, after = (c_void_p * count.value)(), (c_void_p * count.value)()
         edges = (EdgeData * count.value)()
         self._ask("cuGraphGetEdges_v2", graph, before, after, edges, byref(count))
-        return list(zip(before, after, strict=True))
+        return list(zip(before, after, (each.type for each in edges), strict=True))
 
     def _kernel(self, node: int) -> KernelNode:
         asked = KernelNodeParams()

@@ -23,9 +23,7 @@ def find_launches(
     than a thousand they are the first.
     """
     try:
-        # Relaxed, since the graph is never launched: memory that the call takes from CUDA by
-        # itself and gives back would be gone at a launch, and is no matter here.
-        nodes = capture_kernels(call, relaxed=True)
+        nodes = capture_kernels(call)
     except CaptureError:
         return ()
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())

@@ -13,6 +13,9 @@ MINIMUM_SAMPLES = 50
 NOT_IN_L2 = "one set of inputs and outputs does not fit in a quarter of the L2"
 """What a row says whose data a timer meant to keep in the L2, and could not."""
 
+OVERLAPPING = "launches overlap (programmatic dependent launch): a throughput, not a latency"
+"""What a row says whose launches in a graph begin before the last has ended."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from perfci.capture import CaptureError, capture_kernels
-from perfci.timers import NOT_IN_L2, InvalidTimingError, Reader, Workload
+from perfci.capture import CaptureError, require_replayable
+from perfci.timers import NOT_IN_L2, OVERLAPPING, InvalidTimingError, Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
 
 _REPLAY_NS = 400_000
@@ -28,7 +28,7 @@ def open_reader(workload: Workload) -> Reader:
     limit_bytes = _L2_SHARE * torch.cuda.get_device_properties(workload.device).L2_cache_size
     fitting = int(limit_bytes // max(1, workload.set_bytes))
     calls = workload.calls[: max(1, fitting)]
-    _require_capturable(calls[0])
+    overlapping = _overlaps(calls[0])
     blocker = Blocker()
     probe = _captured(calls, _FEWEST_LAUNCHES)
     probe_ns = min(blocker.read(lambda: [timed(probe.replay) for _ in range(_BATCH_SAMPLES)]))
@@ -44,13 +44,17 @@ def open_reader(workload: Workload) -> Reader:
         replays_ns = blocker.read(lambda: [timed(graph.replay) for _ in range(_BATCH_SAMPLES)])
         return [replay_ns / launches for replay_ns in replays_ns]
 
-    return Reader(call=call, read=read, loops=launches, note="" if fitting else NOT_IN_L2)
+    note = OVERLAPPING if overlapping else "" if fitting else NOT_IN_L2
+    return Reader(call=call, read=read, loops=launches, note=note)
 
 
-def _require_capturable(call: Callable[[], object]) -> None:
-    """Raise InvalidTimingError where a call cannot be captured, before PyTorch tries to."""
+def _overlaps(call: Callable[[], object]) -> bool:
+    """Whether launches in a row would overlap; InvalidTimingError where none can be captured.
+
+    Asked before PyTorch tries to, which could not give up a capture.
+    """
     try:
-        capture_kernels(call, relaxed=False)
+        return require_replayable(call)
     except CaptureError as error:
         raise InvalidTimingError(f"cannot be captured in a CUDA graph: {error}") from error
 

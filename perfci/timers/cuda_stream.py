@@ -1,7 +1,7 @@
 """What the CUDA timers share: a busy stream, so that no launch waits for the host."""
 
-import time
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 
 import torch
 
@@ -11,33 +11,46 @@ _CYCLES_PER_NS = 2.0
 _SHORTEST_BLOCK_NS = 200_000
 _LONGEST_BLOCK_NS = 400_000_000
 _HEADROOM = 2.0
+_CLOCK_SLACK_NS = 500_000
+_CLOCK_SHARE = 0.05
+_MOST_DISAGREEMENTS = 5
+
+Event = torch.cuda.Event
 
 
 class Blocker:
-    """Keeps the current stream busy while the host hands over work, and knows whether it did."""
+    """Keeps the current stream busy while the host hands over work, and knows whether it did.
+
+    All that the stream does in a reading is timed by the host as well: a second clock, which must
+    not contradict the events.
+    """
 
     def __init__(self) -> None:
         self._block_ns = float(_SHORTEST_BLOCK_NS)
+        self._disagreements = 0
 
-    def read(
-        self, hand_over: Callable[[], Sequence[tuple[torch.cuda.Event, torch.cuda.Event]]]
-    ) -> list[float]:
+    def read(self, hand_over: Callable[[], Sequence[tuple[Event, Event]]]) -> list[float]:
         """The times between pairs of events that ``hand_over`` puts on the blocked stream, in ns.
 
         Blocks longer where the host was not done in time. Raises InvalidTimingError where it
-        never is: work that waits for the device cannot be handed over behind a blocker.
+        never is: work that waits for the device cannot be handed over behind a blocker; and where
+        the host's clock contradicts the events again and again.
         """
         while True:
-            start_ns = time.perf_counter_ns()
+            begin = Event(enable_timing=True)
+            start_ns = perf_counter_ns()
+            begin.record()
             # In cycles of the SM's clock, of which a GPU makes about two in a nanosecond at most.
             torch.cuda._sleep(int(self._block_ns * _CYCLES_PER_NS))  # noqa: SLF001
-            unblocked = torch.cuda.Event()
+            unblocked = Event()
             unblocked.record()
             pairs = hand_over()
             in_time = not unblocked.query()
-            host_ns = time.perf_counter_ns() - start_ns
+            host_ns = perf_counter_ns() - start_ns
             torch.cuda.synchronize()
             if in_time:
+                whole_ns = perf_counter_ns() - start_ns
+                self._compare_clocks(begin.elapsed_time(pairs[-1][1]) * 1e6, float(whole_ns))
                 # Not longer than is needed: the first call took long for what it loaded.
                 needed_ns = _HEADROOM * host_ns
                 self._block_ns = max(_SHORTEST_BLOCK_NS, min(self._block_ns, needed_ns))
@@ -51,18 +64,33 @@ class Blocker:
                 float(_LONGEST_BLOCK_NS), _HEADROOM * max(self._block_ns, float(host_ns))
             )
 
+    def _compare_clocks(self, events_ns: float, host_ns: float) -> None:
+        """InvalidTimingError where the events and the host never agree how long it all took.
 
-def _between(pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]]) -> list[float]:
+        Once may be the host's fault, which an operating system can keep from its work.
+        """
+        apart_ns = abs(host_ns - events_ns)
+        if apart_ns <= max(_CLOCK_SLACK_NS, _CLOCK_SHARE * host_ns):
+            self._disagreements = 0
+            return
+        self._disagreements += 1
+        if self._disagreements == _MOST_DISAGREEMENTS:
+            raise InvalidTimingError(
+                f"the events say that {events_ns / 1e6:.3g} ms went by and the host's clock "
+                f"{host_ns / 1e6:.3g} ms: neither is believed"
+            )
+
+
+def _between(pairs: Sequence[tuple[Event, Event]]) -> list[float]:
     times_ns = [start.elapsed_time(end) * 1e6 for start, end in pairs]
     if not all(each > 0.0 for each in times_ns):
         raise InvalidTimingError("takes no time between two events: nothing was launched")
     return times_ns
 
 
-def timed(call: Callable[[], object]) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+def timed(call: Callable[[], object]) -> tuple[Event, Event]:
     """Put a call on the current stream between two events."""
-    start = torch.cuda.Event(enable_timing=True)
-    end = torch.cuda.Event(enable_timing=True)
+    start, end = Event(enable_timing=True), Event(enable_timing=True)
     start.record()
     call()
     end.record()

@@ -82,12 +82,13 @@ static CUgraphNode_st nested = {CU_GRAPH_NODE_TYPE_GRAPH, {}, &within};
 static CUgraphNode_st last = {CU_GRAPH_NODE_TYPE_KERNEL, {&first, 1, 1, 1, 1, 1, 1}};
 static CUgraph_st graph = {{&last, &fill, &nested, &a}, 4,
                            {{&fill, &last}, {&a, &nested}, {&nested, &fill}}, 3};
-static CUgraph_st empty;
+static CUgraphNode_st join = {CU_GRAPH_NODE_TYPE_EMPTY};
+static CUgraph_st empty = {{&join}, 1};
 static CUstream capturing;
 
 extern "C" {
 int captures, destroyed, mode;
-bool invalid, nothing;
+bool invalid, nothing, overlapping;
 
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode asked) {
   if (capturing) return CUDA_ERROR_ILLEGAL_STATE;
@@ -113,7 +114,8 @@ CUresult cuGraphGetEdges(CUgraph of, CUgraphNode *from, CUgraphNode *to, CUgraph
   if (from && (!edge || *count == 0)) return CUDA_ERROR_LOSSY_QUERY;
   for (size_t i = 0; from && i < *count; ++i) {
     from[i] = of->edges[i][0], to[i] = of->edges[i][1];
-    edge[i] = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, 1, {255, 255, 255, 255, 255}};
+    edge[i] = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, overlapping && i == 1,
+               {255, 255, 255, 255, 255}};
   }
   *count = of->edge_count;
   return CUDA_SUCCESS;
@@ -220,6 +222,7 @@ def counts(library: Path) -> Any:
     counts.captures.value = counts.destroyed.value = 0
     counts.set("invalid", value=False)
     counts.set("nothing", value=False)
+    counts.set("overlapping", value=False)
     return counts
 
 
@@ -269,6 +272,20 @@ def test_a_call_that_launches_nothing_has_no_kernels(library: Path, counts: Any)
     with driver.captured(_STREAM, lambda: None, relaxed=True) as graph:
         assert list(driver.kernels(graph)) == []
     assert counts.destroyed.value == 1
+
+
+def test_a_graph_says_whether_it_does_anything_and_whether_kernels_overlap(
+    library: Path, counts: Any
+) -> None:
+    driver = Driver(str(library))
+    with driver.captured(_STREAM, lambda: None, relaxed=False) as graph:
+        assert (driver.is_empty(graph), driver.overlaps(graph)) == (False, False)
+        counts.set("overlapping", value=True)
+        assert driver.overlaps(graph)
+    assert counts.mode.value == 0
+    counts.set("nothing", value=True)
+    with driver.captured(_STREAM, lambda: None, relaxed=False) as graph:
+        assert (driver.is_empty(graph), driver.overlaps(graph)) == (True, False)
 
 
 def test_a_capture_ends_however_the_call_ends(library: Path, counts: Any) -> None:
