@@ -106,14 +106,19 @@ class Report:
 def read_report(text: str) -> Report:
     """What the tool printed, from all that it and the process that it watched printed."""
     lines = [each or "" for each in _TOOL_LINE.findall(text)]
-    sums = [match[1] or match[2] for each in lines if (match := _SUMMARY.match(each))]
+    sums = [match for each in lines if (match := _SUMMARY.match(each))]
     unusable = [each for each in lines if _UNUSABLE.match(each)]
     unusable += [] if sums else [each for each in lines if _NEVER_BEGAN.match(each)]
     unusable += _UNKNOWN_OPTION.findall(text)
-    count = int(re.sub(r"\D", "", sums[0])) if sums else None
+    counts = [int(re.sub(r"\D", "", match[match.lastindex or 0])) for match in sums]
+    count = max(counts, default=None)
     first = _first_finding(lines)
     faults = [one_line(each) for each in lines if _FAULT.match(each)]
     faults += [f"the tool counts {count} and names none"] if count and not first else []
+    # One of them may be another process's, and it is not known which.
+    kinds = [match.lastindex for match in sums]
+    faults += ["more than one sum was printed"] if len(kinds) > len(set(kinds)) else []
+    faults += ["the tool printed nothing"] if not lines else []
     return Report(
         count=count,
         first=first,
@@ -242,7 +247,9 @@ class _Reading:
     @property
     def is_clean(self) -> bool:
         """Whether the process came to its end and the tool says that it found nothing."""
-        return self._told.ended and self._report.count == 0 and not self._report.fault
+        return self._told.ended and not (
+            self._report.count or self._report.fault or self._find_doubt()
+        )
 
     def row(self, case: str) -> Inspection:
         """What the log says of a case; of a process with an error, of whatever it called."""
@@ -262,15 +269,38 @@ class _Reading:
         call = self._told.call(case) or Called(case=case, ending=None)
         if report.count and report.first:
             return State.FOUND, report.first
-        if report.fault:
-            return State.UNPROVED, report.fault
-        if call.ending is Ending.RAISED:
-            return State.FAILED, call.message
-        if call.ending is None:
-            return State.FAILED, self._describe_end()
-        if report.count is None:
-            return State.UNPROVED, f"the tool gave no sum: {_last_words(self._watched.text)}"
+        if fault := report.fault or self._find_signal():
+            return State.UNPROVED, fault
+        if (failure := self._find_failure(call)) is not None:
+            return State.FAILED, failure
+        if doubt := self._find_doubt():
+            return State.UNPROVED, doubt
         return (State.SKIPPED if call.ending is Ending.REFUSED else State.CLEAN), call.message
+
+    def _find_signal(self) -> str:
+        """What ended the tool before it came to its sum; it outlives what it watches."""
+        code = self._watched.code
+        if self._report.count is not None or code is None or code >= 0:
+            return ""
+        return f"the tool was ended by signal {-code}"
+
+    def _find_failure(self, call: Called) -> str | None:
+        """What the variant did, None where its call ended. All cases together have no call."""
+        if call.ending is Ending.RAISED:
+            return call.message
+        if call.ending is None and (call.case or not self._told.ended):
+            return self._describe_end()
+        return None
+
+    def _find_doubt(self) -> str:
+        """Why it proves nothing that the tool names no error; empty where it does."""
+        if self._report.count is None:
+            return f"the tool gave no sum: {_last_words(self._watched.text)}"
+        code = self._watched.code
+        if code == 0:
+            return ""
+        how = "does not end" if code is None else f"ends with status {code}"
+        return f"the tool finds nothing and {how}"
 
     def _describe_end(self) -> str:
         if self._told.timed_out or self._watched.code is None:

@@ -134,7 +134,6 @@ _OVERFLOW = (
             "",
         ),
         ("========= COMPUTE-SANITIZER\nKilled\n", None, ""),
-        ("", None, ""),
     ],
 )
 def test_errors_are_counted_by_the_tools_own_sum(text: str, count: int | None, first: str) -> None:
@@ -188,6 +187,17 @@ def test_what_is_found_counts_beside_a_fault_of_the_tool() -> None:
     report = read_report(f"========= {_NOT_FOLLOWED}\n=========     Saved\n=========\n{_INITCHECK}")
     assert report.first.startswith("Uninitialized __global__ memory read")
     assert report.fault == _NOT_FOLLOWED
+
+
+def test_of_several_sums_none_is_the_proof_and_the_worst_counts() -> None:
+    clean = "========= ERROR SUMMARY: 0 errors\n"
+    assert read_report(2 * clean).fault == "more than one sum was printed"
+    for text in (clean + _INITCHECK, _INITCHECK + clean):
+        assert read_report(text).count == 1
+
+
+def test_a_tool_that_prints_nothing_is_at_fault() -> None:
+    assert read_report("the variant's words\n").fault == "the tool printed nothing"
 
 
 def test_a_program_that_is_not_installed_is_said_with_what_to_install() -> None:
@@ -300,6 +310,39 @@ def test_a_tool_that_gives_no_sum_is_never_taken_for_clean(
     rows = _inspect(place, program, tmp_path, "eager")
     assert {row.state for row in rows if row.tool} == {State.UNPROVED}
     assert "the tool gave no sum: COMPUTE-SANITIZER" in {row.message for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        ("claims", "more than one sum was printed"),
+        ("dies", "the tool was ended by signal 9"),
+    ],
+)
+def test_what_a_tool_leaves_open_is_laid_to_the_tool(
+    place: doubles.Workplace, tmp_path: Path, act: str, message: str
+) -> None:
+    program = doubles.write_sanitizer(tmp_path, {"eager": {"odd": act}})
+    rows = _inspect(place, program, tmp_path, "eager")
+    assert _states(rows) == {"odd": State.UNPROVED, "strided": State.CLEAN}
+    assert message in {row.message for row in rows if row.state is State.UNPROVED}
+
+
+def test_a_tool_that_ends_with_an_error_is_never_taken_for_clean(
+    place: doubles.Workplace, tmp_path: Path
+) -> None:
+    program = doubles.write_sanitizer(tmp_path, {"eager": {}}, code=3)
+    rows = [row for row in _inspect(place, program, tmp_path, "eager") if row.tool]
+    assert {row.state for row in rows} == {State.UNPROVED}
+    assert {row.message for row in rows} == {"the tool finds nothing and ends with status 3"}
+
+
+def test_a_tool_that_gives_no_sum_for_all_cases_together_is_at_fault_and_no_variant(
+    place: doubles.Workplace, tmp_path: Path
+) -> None:
+    program = doubles.write_sanitizer(tmp_path, {"eager": {"odd": "unsummed"}})
+    rows = _inspect(place, program, tmp_path, "eager")
+    assert _states(rows) == {"odd": State.CLEAN, "strided": State.CLEAN, "": State.UNPROVED}
 
 
 def test_a_tool_that_does_not_work_here_stops_everything(
