@@ -19,6 +19,7 @@ from perfci.plan import Target
 
 _SAYS = "perfci call: "
 _SAID = re.compile(re.escape(_SAYS) + r"(\{.*\})\s*$", re.MULTILINE)
+_END = {"end": True}
 _TIMED_OUT = re.compile(r"^Timeout \(.*\)!$", re.MULTILINE)
 
 
@@ -130,19 +131,27 @@ def tell(case: str, ending: Ending | None = None, message: str = "") -> None:
 
 def tell_end() -> None:
     """Say that all has been called."""
-    _say({"end": True})
+    _say(_END)
 
 
 def read_told(text: str) -> Told:
-    """What the process said, from all that was printed; it may have been cut off anywhere."""
+    """What the process said, from all that was printed; it may have been cut off anywhere.
+
+    A variant may have printed what only looks like it: that says nothing.
+    """
     calls: dict[str, Called] = {}
     ended = False
-    for said in map(json.loads, _SAID.findall(text)):
-        if "end" in said:
-            ended = True
+    for line in _SAID.findall(text):
+        try:
+            said = json.loads(line)
+            if said == _END:
+                ended = True
+                continue
+            ending = Ending(said["ending"]) if said["ending"] else None
+            called = Called(case=str(said["case"]), ending=ending, message=str(said["message"]))
+        except (ValueError, LookupError):
             continue
-        ending = Ending(said["ending"]) if said["ending"] else None
-        calls[said["case"]] = Called(case=said["case"], ending=ending, message=said["message"])
+        calls[called.case] = called
     timed_out = not ended and _TIMED_OUT.search(text) is not None
     return Told(calls=tuple(calls.values()), ended=ended, timed_out=timed_out)
 

@@ -137,3 +137,10 @@ def test_what_was_printed_may_be_cut_off_anywhere() -> None:
     told = read_told(text)
     assert [(each.case, each.ending) for each in told.calls] == [("odd", None)]
     assert (told.ended, told.call("even")) == (False, None)
+
+
+def test_what_only_looks_like_what_the_process_says_says_nothing() -> None:
+    lookalikes = ("{", "{oops}", '{"case": "odd"}', '{"end": "soon"}')
+    weird = '{"case": "odd", "ending": "weird", "message": ""}'
+    told = read_told("".join(f"perfci call: {each}\n" for each in (*lookalikes, weird)))
+    assert (told.calls, told.ended) == ((), False)
