@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ _APPLICATION_ERROR = "The application returned an error code"
 _NO_PERMISSION = "ERR_NVGPUCTRPERM"
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 _NO_STALL = "selected"
+_KERNEL = "Kernel Name"
 _DURATIONS_NS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6}
 _DURATION = "gpu__time_duration.sum"
 _DRAM = (
@@ -130,12 +132,12 @@ def profile(
 def read_launches(text: str) -> list[ProfiledLaunch]:
     """The launches of a report, from what ncu prints of its raw page as CSV in base units.
 
-    A row of names, a row of units, a row for each launch; other lines may come before.
+    A row of names, a row of units, a row for each launch; other lines may come before and after.
     """
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     rows = list(csv.DictReader(lines[first:]))
-    return [_launch(row, units=rows[0]) for row in rows[1:]]
+    return [_launch(row, units=rows[0]) for row in rows[1:] if row.get(_KERNEL)]
 
 
 class _Profiler:
@@ -229,7 +231,7 @@ def _launch(row: Mapping[str, str], *, units: Mapping[str, str]) -> ProfiledLaun
     registers = _number(row, _REGISTERS)
     stall, share = _largest_stall(row)
     return ProfiledLaunch(
-        function=one_line(row.get("Kernel Name") or "?"),
+        function=one_line(row[_KERNEL]),
         duration_ns=None if duration is None or factor is None else duration * factor,
         dram_share=_share(row, _DRAM),
         l2_share=_share(row, _L2),
@@ -264,10 +266,15 @@ def _share(row: Mapping[str, str], names: Iterable[str]) -> float | None:
 
 
 def _number(row: Mapping[str, str], names: Iterable[str]) -> float | None:
-    """The first of some metrics that is there as a number; thousands are parted by commas."""
+    """The first of some metrics that is there as a number; thousands are parted by commas.
+
+    ``nan`` and ``inf`` are what ncu prints of a ratio to nothing.
+    """
     for name in names:
         try:
-            return float((row.get(name) or "").replace(",", ""))
+            number = float((row.get(name) or "").replace(",", ""))
         except ValueError:
             continue
+        if math.isfinite(number):
+            return number
     return None

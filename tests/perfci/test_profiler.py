@@ -78,6 +78,18 @@ def test_an_older_name_of_the_memorys_throughput_will_do() -> None:
     assert read_launches(older)[0] == _FIRST
 
 
+def test_what_ncu_prints_behind_the_launches_is_none() -> None:
+    assert read_launches(f"{doubles.RAW_CSV}==WARNING== old\n") == [_FIRST, _SECOND]
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-nan"])
+def test_a_ratio_to_nothing_is_not_known(word: str) -> None:
+    waits, registers = '"0.50","2.50","1.00"', '"40"'
+    text = doubles.RAW_CSV.replace(waits, ",".join([f'"{word}"'] * 3))
+    first, _ = read_launches(text.replace(registers, f'"{word}"'))
+    assert first == replace(_FIRST, stall=None, stall_share=None, registers=None)
+
+
 @pytest.mark.parametrize(
     "text", ["", "==ERROR== Failed to open the report\n", '"ID","Kernel Name"\n']
 )
@@ -112,6 +124,25 @@ def test_a_variant_that_cannot_be_called_has_no_report(
     found = _profile(place, program, tmp_path)
     assert (found.report, found.launches) == (None, ())
     assert found.message.startswith(message)
+
+
+def test_a_call_that_launches_nothing_has_no_report_and_keeps_none_of_an_earlier_time(
+    place: doubles.Workplace, tmp_path: Path
+) -> None:
+    assert _profile(place, doubles.write_profiler(tmp_path), tmp_path).report is not None
+    program = doubles.write_profiler(tmp_path, {"eager": {"large": "idle"}})
+    found = _profile(place, program, tmp_path)
+    assert (found.report, found.launches, found.message) == (None, (), "launches no kernel")
+    assert find_reports(tmp_path / "profiles 100%") == []
+
+
+def test_a_profiler_that_fails_beside_a_call_that_raised_is_what_is_said(
+    place: doubles.Workplace, tmp_path: Path
+) -> None:
+    acts = {"eager": {"large": "raised"}}
+    program = doubles.write_profiler(tmp_path, acts, complaint="No driver.")
+    with pytest.raises(DeviceError, match=r"ncu does not work here: No driver\."):
+        _profile(place, program, tmp_path)
 
 
 def test_a_variant_that_does_not_build_is_not_run(place: doubles.Workplace, tmp_path: Path) -> None:

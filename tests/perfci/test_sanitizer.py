@@ -278,12 +278,13 @@ def test_what_is_found_is_laid_to_its_case_and_the_others_are_clean(
     assert doubles.MEMCHECK in log
 
 
+@pytest.mark.parametrize(("act", "state"), [("called", State.CLEAN), ("refused", State.SKIPPED)])
 def test_what_only_all_cases_together_bring_about_is_not_lost(
-    place: doubles.Workplace, tmp_path: Path
+    place: doubles.Workplace, tmp_path: Path, act: str, state: State
 ) -> None:
-    program = doubles.write_sanitizer(tmp_path, {"eager": {"odd": "together"}})
-    rows = _inspect(place, program, tmp_path, "eager")
-    assert _states(rows) == {"odd": State.CLEAN, "strided": State.CLEAN, "": State.FOUND}
+    acts = {"eager": {"odd": "together", "strided": act}}
+    rows = _inspect(place, doubles.write_sanitizer(tmp_path, acts), tmp_path, "eager")
+    assert _states(rows) == {"odd": State.CLEAN, "strided": state, "": State.FOUND}
 
 
 @pytest.mark.parametrize(

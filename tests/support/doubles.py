@@ -143,6 +143,8 @@ if TABLE["unusable"]:
     for line in TABLE["unusable"]:
         say("==ERROR== " + line)
     sys.exit(9)
+if TABLE["complaint"]:
+    say("==ERROR== " + TABLE["complaint"])
 for case in plan["cases"]:
     act_out(case)
     if acts.get(case, "called") == "called":
@@ -158,8 +160,8 @@ tell(end=True)
 Acts = Mapping[str, Mapping[str, str]]
 """Variant → case → what happens there: called, refused, raised, exits, hangs, a tool's name.
 
-What ``dies`` is the tool; what ``claims`` prints a clean sum that is not the tool's;
-what is ``unsummed`` has no sum where it is called with other cases.
+What is ``idle`` launches nothing. What ``dies`` is the tool, what ``claims`` prints a clean sum
+that is not the tool's, what is ``unsummed`` has no sum where it is called with other cases.
 """
 
 
@@ -206,10 +208,16 @@ def write_sanitizer(
 
 
 def write_profiler(
-    folder: Path, acts: Acts | None = None, *, unusable: Sequence[str] = (), csv: str = RAW_CSV
+    folder: Path,
+    acts: Acts | None = None,
+    *,
+    unusable: Sequence[str] = (),
+    complaint: str = "",
+    csv: str = RAW_CSV,
 ) -> str:
-    """Write a double of ncu, which runs nothing."""
-    return _write(folder / "ncu", _PROFILER, {"acts": acts or {}, "unusable": unusable, "csv": csv})
+    """Write a double of ncu, which runs nothing; with a ``complaint`` it goes on."""
+    table = {"acts": acts or {}, "unusable": unusable, "complaint": complaint, "csv": csv}
+    return _write(folder / "ncu", _PROFILER, table)
 
 
 def _write(path: Path, script: str, table: object) -> str:
