@@ -56,9 +56,7 @@ def format_ratio(ratio: float | None) -> str:
         return ABSENT
     if ratio < 0.095:
         return f"{ratio:.2g}"
-    return (
-        f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.1f}" if ratio < 99.95 else f"{ratio:,.0f}"
-    )
+    return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.1f}" if ratio < 99.95 else _whole(ratio)
 
 
 def format_share(share: float | None) -> str:
@@ -70,7 +68,7 @@ def format_share(share: float | None) -> str:
     percent = share * 100.0
     if percent < 0.095:
         return f"{percent:.1g} %"
-    return f"{percent:.1f} %" if percent < 9.95 else f"{percent:,.0f} %"
+    return f"{percent:.1f} %" if percent < 9.95 else f"{_whole(percent)} %"
 
 
 def format_change(ratio: float | None) -> str:
@@ -95,7 +93,7 @@ def format_multiple(ratio: float | None) -> str:
     if ratio < 0.995:
         return f"{ratio:.2f}×" if ratio >= 0.095 else f"{ratio:.2g}×"
     text = f"{ratio:.1f}"
-    return f"{text}×" if len(text) <= 4 else f"{ratio:,.0f}×"
+    return f"{text}×" if len(text) <= 4 else f"{_whole(ratio)}×"
 
 
 def format_duration(duration_s: float | None) -> str:
@@ -169,7 +167,7 @@ def _scale(amount: float | None, units: tuple[tuple[float, str], ...]) -> str:
         text = _three_digits(amount / factor)
         if float(text) < 1000:
             return f"{text} {unit}"
-    return f"{amount / units[-1][0]:,.0f} {units[-1][1]}"
+    return f"{_whole(amount / units[-1][0])} {units[-1][1]}"
 
 
 def _three_digits(amount: float) -> str:
@@ -180,6 +178,11 @@ def _three_digits(amount: float) -> str:
         if len(text) <= 4:
             return text
     return f"{amount:.0f}"
+
+
+def _whole(amount: float) -> str:
+    """Without decimals in groups of three digits; of what is beyond all sense two digits."""
+    return f"{amount:,.0f}" if amount < 1e9 else f"{amount:.1e}"
 
 
 def _percent(ratio: float) -> str:

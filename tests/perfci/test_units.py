@@ -248,3 +248,18 @@ def test_shares(share: float | None, text: str) -> None:
 )
 def test_ratios(ratio: float | None, text: str) -> None:
     assert units.format_ratio(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (units.format_rate(1e300), "1.0e+285 Pflop/s"),
+        (units.format_latency(1e300), "1.0e+291 s"),
+        (units.format_share(1e300), "1.0e+302 %"),
+        (units.format_ratio(1e300), "1.0e+300"),
+        (units.format_multiple(1e300), "1.0e+300×"),
+        (units.format_ratio(123456.0), "123,456"),
+    ],
+)
+def test_what_cannot_be_is_short(text: str, written: str) -> None:
+    assert text == written
