@@ -90,13 +90,27 @@ class CaseTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCheck:
+    """Cases that are not timed and at which a variant failed for the same reason."""
+
+    variant: str
+    cases: tuple[str, ...]
+    status: Status
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A kernel in one run; ``peaks`` are what its device reached, empty without anchors."""
+    """A kernel in one run; ``peaks`` are what its device reached, empty without anchors.
+
+    ``failed_checks`` are of variants whose latencies are shown although they fail elsewhere.
+    """
 
     run: RunSummary
     kernel: str
     peaks: tuple[Peaks, ...]
     cases: tuple[CaseTable, ...]
+    failed_checks: tuple[FailedCheck, ...]
 
 
 def explain(run: RunSummary, kernel: str, cells: Sequence[Cell], known: KnownCases) -> Explanation:
@@ -112,6 +126,23 @@ def explain(run: RunSummary, kernel: str, cells: Sequence[Cell], known: KnownCas
             _case_table(run, [cell for cell in timed if cell.case == case], peaks, known)
             for case in cases
         ),
+        failed_checks=_failed_checks(timed, [cell for cell in cells if cell.kernel == kernel]),
+    )
+
+
+def _failed_checks(timed: Sequence[Cell], cells: Sequence[Cell]) -> tuple[FailedCheck, ...]:
+    """What the timed variants failed at, less what their timed cells say by themselves."""
+    said = {(cell.variant, cell.status, cell.message) for cell in timed}
+    variants = {cell.variant for cell in timed}
+    cases: dict[tuple[str, Status, str], list[str]] = {}
+    for cell in cells:
+        reason = cell.variant, cell.status, cell.message
+        failed = cell.contract is None and cell.status.is_failure
+        if failed and cell.variant in variants and reason not in said:
+            cases.setdefault(reason, []).append(cell.case)
+    return tuple(
+        FailedCheck(variant=variant, cases=tuple(names), status=status, message=message)
+        for (variant, status, message), names in cases.items()
     )
 
 

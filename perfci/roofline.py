@@ -11,9 +11,10 @@ from enum import StrEnum
 
 from perfci.anchors import CACHE_CASE, COPY, EMPTY, LAUNCH_CASE, MEMORY_CASE, PRODUCT, SMALL
 from perfci.history.model import Cell, Status, is_anchor
-from perfci.timers import NOT_IN_L2
+from perfci.timers import NOT_IN_L2, TIMERS
 
 _NS_PER_S = 1e9
+_OF_A_GPU = {each.contract.timer for each in TIMERS.values() if each.device == "cuda"}
 
 
 class Bound(StrEnum):
@@ -91,7 +92,7 @@ def stays_in_l2(cell: Cell | None) -> bool:
     """Whether a cell was timed with its data in the L2, as its timer says."""
     if cell is None or cell.latency is None or cell.contract is None:
         return False
-    return cell.contract.l2 == "resident" and cell.message != NOT_IN_L2
+    return cell.contract.l2 == "resident" and NOT_IN_L2 not in cell.message
 
 
 def reached_bytes_per_s(cell: Cell | None) -> float | None:
@@ -116,6 +117,8 @@ def find_floor(work: Work, peaks: Peaks, *, l2: str, in_l2: bool) -> Floor:
     _add_computing(terms, lacks, work, peaks)
     if peaks.empty_ns is not None:
         terms[Bound.LAUNCH] = peaks.empty_ns
+    elif peaks.timer in _OF_A_GPU:
+        lacks.append("the launch: none of an empty kernel was measured")
     bound = max(terms, key=lambda each: terms[each], default=None)
     return Floor(
         timer=peaks.timer,

@@ -99,7 +99,11 @@ def _only(explanation: Explanation, variant: str) -> Explanation:
         replace(table, variants=tuple(each for each in table.variants if each.variant == variant))
         for table in explanation.cases
     ]
-    return replace(explanation, cases=tuple(each for each in cases if each.variants))
+    return replace(
+        explanation,
+        cases=tuple(each for each in cases if each.variants),
+        failed_checks=tuple(e for e in explanation.failed_checks if e.variant == variant),
+    )
 
 
 def _plain(explanation: Explanation) -> Any:

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 from perfci import units
-from perfci.explain import CaseTable, Explained, Explanation, Launched, Reading
+from perfci.explain import CaseTable, Explained, Explanation, FailedCheck, Launched, Reading
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head, list_reasons, name_commit, write_status
 from perfci.roofline import Floor, Peaks
+from perfci.timers import NOT_IN_L2
 
 HOST = "host"
 """The timer of the caller's own time, which is shown in detail only: no device is the cause."""
 
 _LAUNCH_COLUMNS = (
-    Column("launch", align="right"),
+    Column("launch", align="right", shrinks=True),
     Column("registers", align="right"),
     Column("spills", align="right"),
     Column("shared", align="right"),
@@ -55,7 +56,20 @@ def explanation_table(explanation: Explanation, *, detailed: bool = False) -> li
     ]
     for table in explanation.cases:
         lines += [*_case_lines(table), *(_detail(table) if detailed else _summary(table))]
-    return lines[:-1]
+    return [*lines, *_failed_checks(explanation.failed_checks)][:-1]
+
+
+def _failed_checks(failed: Sequence[FailedCheck]) -> list[str]:
+    """Say of which variants the latencies are worth nothing, since they fail elsewhere."""
+    if not failed:
+        return []
+    reasons = []
+    for each in failed:
+        more = len(each.cases) - 1
+        name = f"{each.variant}/{each.cases[0]}"
+        name += f" and {units.format_count(more)} more" if more else ""
+        reasons.append((name, write_status(each.status), each.message))
+    return ["failed at cases that are not timed", *list_reasons(reasons)]
 
 
 def _peaks_table(peaks: Sequence[Peaks]) -> list[str]:
@@ -240,17 +254,28 @@ def _kernel_table(variant: Explained) -> list[str]:
     return lines
 
 
-def _reasons(variants: Iterable[Explained]) -> list[str]:
-    """Name what failed or was skipped, each reason of a variant once."""
+def _reasons(variants: Sequence[Explained]) -> list[str]:
+    """Say what a timer noted, then name what failed or was skipped, each reason of a variant once.
+
+    That the data leaves the L2 is said of the case.
+    """
+    notes = [
+        f"{each.variant}, {reading.timer}: {reading.message}"
+        for each in variants
+        for reading in each.readings
+        if reading.latency_ns is not None and reading.message not in ("", NOT_IN_L2)
+    ]
+    noted = [line for note in notes for line in wrap(note, indent=2)]
     found = {
         (each.variant, reading.status, reading.message): None
         for each in variants
         for reading in each.readings
         if reading.latency_ns is None
     }
-    return list_reasons(
+    reasons = list_reasons(
         (variant, write_status(status), message) for variant, status, message in found
     )
+    return [*noted, *([""] if noted else []), *reasons]
 
 
 def _timers(table: CaseTable) -> list[str]:

@@ -44,8 +44,8 @@ def open_reader(workload: Workload) -> Reader:
         replays_ns = blocker.read(lambda: [timed(graph.replay) for _ in range(_BATCH_SAMPLES)])
         return [replay_ns / launches for replay_ns in replays_ns]
 
-    note = OVERLAPPING if overlapping else "" if fitting else NOT_IN_L2
-    return Reader(call=call, read=read, loops=launches, note=note)
+    notes = [*([OVERLAPPING] if overlapping else []), *([] if fitting else [NOT_IN_L2])]
+    return Reader(call=call, read=read, loops=launches, note="; ".join(notes))
 
 
 def _overlaps(call: Callable[[], object]) -> bool:

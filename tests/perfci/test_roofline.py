@@ -8,7 +8,7 @@ from records import cpu_anchors, gpu_anchors
 from perfci.history.model import Cell, Measurement, Status
 from perfci.history.summary import cell
 from perfci.roofline import Bound, Floor, Peaks, Work, find_floor, find_peaks
-from perfci.timers import NOT_IN_L2
+from perfci.timers import NOT_IN_L2, OVERLAPPING
 
 
 def _cells(measurements: tuple[Measurement, ...]) -> list[Cell]:
@@ -35,8 +35,9 @@ def test_peaks_are_what_the_anchors_reached() -> None:
     assert _peaks("hot").cache_bytes_per_s == pytest.approx(8e12)
 
 
-def test_a_copy_that_left_the_l2_says_nothing_of_it() -> None:
-    cells = [replace(each, message=NOT_IN_L2) for each in _cells(gpu_anchors())]
+@pytest.mark.parametrize("message", [NOT_IN_L2, f"{OVERLAPPING}; {NOT_IN_L2}"])
+def test_a_copy_that_left_the_l2_says_nothing_of_it(message: str) -> None:
+    cells = [replace(each, message=message) for each in _cells(gpu_anchors())]
     assert {each.cache_bytes_per_s for each in find_peaks(cells)} == {None}
 
 
@@ -83,7 +84,8 @@ def test_a_term_without_its_anchor_is_left_out_and_said_to_be() -> None:
         l2="resident",
         in_l2=True,
     )
-    assert (nothing.latency_ns, nothing.bound, len(nothing.lacks)) == (None, None, 2)
+    assert (nothing.latency_ns, nothing.bound, len(nothing.lacks)) == (None, None, 3)
+    assert nothing.lacks[-1] == "the launch: none of an empty kernel was measured"
     assert nothing.share(10.0) is None
 
 

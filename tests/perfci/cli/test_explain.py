@@ -16,7 +16,7 @@ from perfci.history.codec import write_run_file
 from perfci.history.model import Launch, Measurement, Metric, Run, Status
 from perfci.kernel import discover
 from perfci.reports.columns import WIDTH, measure
-from perfci.timers import NOT_IN_L2, TIMERS
+from perfci.timers import NOT_IN_L2, OVERLAPPING, TIMERS
 
 Call = Callable[..., Any]
 
@@ -228,6 +228,75 @@ def test_what_failed_stands_last_with_its_reason(root: Path, explained: Call) ->
     assert "250 flop/B\n" in alone
 
 
+def _failed_check(variant: str, case: str, message: str) -> Measurement:
+    cell = {"kernel": "axpb", "contract": None, "status": Status.WRONG_VALUES}
+    return measurement(**cell, variant=variant, case=case, message=message)
+
+
+def test_a_variant_that_fails_where_it_is_not_timed_is_not_shown_for_right(
+    root: Path, explained: Call
+) -> None:
+    failed = (
+        _failed_check("fused", "odd", "off by 3"),
+        _failed_check("fused", "strided", "off by 3"),
+        _failed_check("never_timed", "odd", "off by 4"),
+    )
+    recorded = gpu_run(*_MEASURED, *failed, *gpu_anchors())
+    end = (
+        "\n\nfailed at cases that are not timed\n"
+        "✗ wrong values · fused/odd and 1 more\n    off by 3\n"
+    )
+    assert explained(recorded).out.endswith(end)
+    assert explained(recorded, "--variant", "fused").out.endswith(end)
+    assert "failed at" not in explained(recorded, "--variant", "plain").out
+
+
+def test_what_already_stands_at_a_timed_case_is_not_said_again(explained: Call) -> None:
+    failed = [
+        measurement(
+            kernel="axpb", case=case, variant="broken", contract=contract,
+            status=Status.BUILD_FAILED, message="no compiler",
+        )
+        for case, contract in (("large", TIMERS["cuda_cold"].contract), ("odd", None))
+    ]  # fmt: skip
+    out = explained(gpu_run(*_MEASURED, *failed, *gpu_anchors())).out
+    assert out.count("no compiler") == 1
+
+
+def test_what_a_timer_noted_of_a_latency_is_said(explained: Call) -> None:
+    noted = _cells("noted", 70e3, 60e3, 80e3, message=OVERLAPPING)
+    out = explained(gpu_run(*_MEASURED, *noted, *gpu_anchors())).out
+    assert f"noted, hot: {OVERLAPPING}" in " ".join(out.split())
+    quiet = _cells("quiet", 70e3, 60e3, 80e3, message=NOT_IN_L2)
+    told = gpu_run(*quiet, *gpu_anchors())
+    assert "hot:" not in explained(replace(told, run_id="r2"), "--run", "r2").out
+
+
+def _absurd(cell: Measurement, value: float) -> Measurement:
+    return replace(cell, metrics=tuple(replace(each, value=value) for each in cell.metrics))
+
+
+@pytest.mark.parametrize("arguments", [(), ("--variant", "v0"), ("--json",)])
+def test_figures_that_cannot_be_break_nothing(explained: Call, arguments: tuple[str, ...]) -> None:
+    launch = replace(_FUSED, blocks_per_sm=0, spill_bytes=None)
+    cells = [
+        _absurd(each, value)
+        for index, value in enumerate((-1e300, 0.0, 5e-324, 1e300))
+        for each in _cells(f"v{index}", 5e-324, 1e18, 1e-300, launches=(launch, _PLAIN))
+    ]
+    ended = explained(
+        gpu_run(*cells, *(_absurd(each, 1e300) for each in gpu_anchors())), *arguments
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert max(len(word) for word in ended.out.split()) < 50
+
+
+def test_a_run_of_nothing_but_anchors_explains_nothing(explained: Call) -> None:
+    ended = explained(gpu_run(*gpu_anchors()))
+    assert (ended.code, ended.out) == (9, "")
+    assert "has timed no kernel 'axpb'" in ended.err
+
+
 def test_a_cpu_has_floors_without_launches(root: Path, explained: Call) -> None:
     case = {"kernel": "axpb", "case": "large", "contract": TIMERS["cpu"].contract}
     cell = measurement((400e3,), **case, variant="plain", bytes_moved=4e6, flops=2e7)
@@ -241,10 +310,13 @@ def test_a_cpu_has_floors_without_launches(root: Path, explained: Call) -> None:
 
 @pytest.mark.parametrize("arguments", [(), ("--variant", "a" * 60)])
 def test_long_names_fit(root: Path, explained: Call, arguments: tuple[str, ...]) -> None:
-    long = replace(_FUSED, function="very<long, " * 40 + ">")
+    grid, block = (2**31 - 1, 65535, 65535), (1, 1, 64)
+    long = replace(_FUSED, function="very<long, " * 40 + ">", grid=grid, block=block)
     cells = _of_the_kernel_at_hand(
-        root, tuple(_cells("a" * 60, 5e4, 4e4, 6e4, launches=(long,) * 12))
+        root,
+        tuple(_cells("a" * 60, 5e4, 4e4, 6e4, launches=(long,) * 12)),
     )
+    cells += _of_the_kernel_at_hand(root, tuple(_cells("b" * 60, 5e4, 4e4, 6e4, launches=(long,))))
     out = explained(gpu_run(*cells, *gpu_anchors()), *arguments).out
     assert max(measure(line) for line in out.splitlines()) <= WIDTH
 
