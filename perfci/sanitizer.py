@@ -26,11 +26,12 @@ from perfci.calls import (
     write_calls,
 )
 from perfci.errors import DeviceError
+from perfci.history.model import Device
 from perfci.history.text import one_line
-from perfci.kernel import Case, Kernel, Variant, skip_reason
+from perfci.kernel import Case, Kernel, Variant
 from perfci.plan import Target
 from perfci.progress import Observer
-from perfci.selection import Cell
+from perfci.selection import Cell, why_skipped
 from perfci.watcher import Watched, require_program, watch
 
 OPTIONS = {
@@ -155,9 +156,8 @@ def inspect(
     rows: list[Inspection] = []
     for key, build in by_variant.items():
         own = [cell for cell in cells if cell.variant.key == key]
-        kind = target.device.kind
-        takes = [each for each in own if not skip_reason(each.variant, each.case, kind)]
-        rows += [_skipped(each, kind) for each in own if each not in takes]
+        takes = [each for each in own if not why_skipped(each, target.device)]
+        rows += [_skipped(each, target.device) for each in own if each not in takes]
         if build.failed:
             rows.append(_row(build.variant, "build", "", State.FAILED, message=build.message))
         elif takes:
@@ -349,9 +349,9 @@ def _last_words(text: str) -> str:
     return one_line(telling[-1])
 
 
-def _skipped(cell: Cell, kind: str) -> Inspection:
-    reason = skip_reason(cell.variant, cell.case, kind)
-    return _row(cell.variant, "", cell.case.name, State.SKIPPED, message=reason)
+def _skipped(cell: Cell, device: Device) -> Inspection:
+    message = why_skipped(cell, device)
+    return _row(cell.variant, "", cell.case.name, State.SKIPPED, message=message)
 
 
 def _row(

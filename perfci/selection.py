@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfci.errors import UsageError
-from perfci.kernel import Case, Kernel, Tier, Variant
+from perfci.history.model import Device
+from perfci.kernel import Case, Kernel, Tier, Variant, skip_reason
 from perfci.suggest import did_you_mean
 
 
@@ -28,6 +29,13 @@ class Cell:
     kernel: Kernel
     variant: Variant
     case: Case
+
+
+def why_skipped(cell: Cell, device: Device) -> str:
+    """Why a cell is declared not to run on a device; empty where it is to run."""
+    return skip_reason(
+        cell.variant, cell.case, device.kind, device_memory_bytes=device.memory_bytes
+    )
 
 
 def select(kernels: Sequence[Kernel], selection: Selection, device_kind: str) -> list[Cell]:

@@ -22,7 +22,7 @@ from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.plain import plain
 from perfci.history.stores import open_store
-from perfci.kernel import discover, skip_reason
+from perfci.kernel import discover
 from perfci.lock import lock_device
 from perfci.passes import PassServer
 from perfci.plan import Target
@@ -31,7 +31,7 @@ from perfci.progress import progress
 from perfci.reports.profiles import profile_table
 from perfci.run import architectures_for, build_all, prepare_all
 from perfci.runs import newest_run_of
-from perfci.selection import Cell, Selection, select, variants_of
+from perfci.selection import Cell, Selection, select, variants_of, why_skipped
 
 
 @click.command("profile")
@@ -95,7 +95,7 @@ def _profiled(cells: Sequence[Cell], chosen: Selection, target: Target) -> list[
         for cell in cells
         if chosen.cases or cell.case.timed
         if chosen.variants or not cell.variant.declaration.peer
-        if not skip_reason(cell.variant, cell.case, target.device.kind)
+        if not why_skipped(cell, target.device)
     ]
 
 

@@ -14,8 +14,8 @@ from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.inspections import inspection_table
 from perfci.run import architectures_for, build_all, prepare_all
-from perfci.sanitizer import State, inspect, require_sanitizer
-from perfci.selection import Cell, variants_of
+from perfci.sanitizer import Inspection, State, inspect, require_sanitizer
+from perfci.selection import Cell, variants_of, why_skipped
 
 
 def sanitize(
@@ -29,9 +29,11 @@ def sanitize(
         raise UsageError(
             "--sanitize is for CUDA kernels, and this is a CPU: name a GPU with --device"
         )
-    own = [cell for cell in cells if not cell.variant.declaration.peer]
-    if not own:
-        raise ConfigurationError(f"{config.kernels}: nothing to sanitize with this selection")
+    own = own_cells(cells)
+    if all(why_skipped(each, target.device) for each in own):
+        raise ConfigurationError(
+            f"{config.kernels}: nothing to sanitize on {target.device.model} with this selection"
+        )
     program = require_sanitizer()
     logs = config.cache / "sanitizer" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     with progress() as observer, lock_device(target.device):
@@ -50,7 +52,17 @@ def sanitize(
         echo_json({"inspections": plain(tuple(rows)), "logs": str(logs)})
     else:
         echo_lines(inspection_table(rows, logs))
+    return int(inspection_exit_code(rows))
+
+
+def own_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of variants that are no peers."""
+    return [cell for cell in cells if not cell.variant.declaration.peer]
+
+
+def inspection_exit_code(rows: Sequence[Inspection]) -> ExitCode:
+    """Return what a script is told: the variants' faults come before the tool's."""
     states = {row.state for row in rows}
     if states & {State.FOUND, State.FAILED}:
-        return int(ExitCode.REGRESSION_OR_INCORRECT)
-    return int(ExitCode.DEVICE if State.UNPROVED in states else ExitCode.FINE)
+        return ExitCode.REGRESSION_OR_INCORRECT
+    return ExitCode.DEVICE if State.UNPROVED in states else ExitCode.FINE

@@ -1,5 +1,6 @@
 """What compute-sanitizer prints, and what is made of it. The tool is a double: see doubles.py."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -231,14 +232,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> doubles.Workplace:
 def _inspect(
     place: doubles.Workplace, program: str, folder: Path, *variants: str, **more: Any
 ) -> list[Inspection]:
+    cells = more.pop("cells", [each for each in place.cells if each.variant.name in variants])
+    names = {each.variant.name for each in cells}
     return inspect(
-        [each for each in place.cells if each.variant.name in variants],
-        [each for each in place.builds if each.variant.name in variants],
+        cells,
+        [each for each in place.builds if each.variant.name in names],
         program=program,
-        target=doubles.CPU,
         timeout_s=60.0,
         logs=folder / "logs",
-        **{"observer": _Steps(), **more},
+        **{"observer": _Steps(), "target": doubles.CPU, **more},
     )
 
 
@@ -352,6 +354,24 @@ def test_a_tool_that_does_not_work_here_stops_everything(
     program = doubles.write_sanitizer(tmp_path, {}, unusable=doubles.NOT_SUPPORTED)
     with pytest.raises(DeviceError, match=r"does not work here: Device not supported\."):
         _inspect(place, program, tmp_path, "eager", "other")
+
+
+def test_a_case_that_the_device_has_no_memory_for_is_not_run(
+    place: doubles.Workplace, tmp_path: Path
+) -> None:
+    target = replace(doubles.CPU, device=replace(doubles.CPU.device, memory_bytes=0))
+    cells = [
+        replace(each, case=replace(each.case, memory_gib=1.0))
+        for each in place.cells
+        if each.variant.name == "eager" and each.case.name == "odd"
+    ]
+    (row,) = _inspect(
+        place, doubles.write_sanitizer(tmp_path, {}), tmp_path, cells=cells, target=target
+    )
+    assert (row.state, row.message.partition(" of memory")[0]) == (
+        State.SKIPPED,
+        "the case needs 1 GiB",
+    )
 
 
 def test_what_does_not_build_is_a_row_and_is_not_run(
