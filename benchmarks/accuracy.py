@@ -124,7 +124,11 @@ def main(
     kind = target.device.kind
     kernel, case = choose(discover(config.kernels), name, case_name, names, kind)
     chosen = [each for each in kernel.variants if not names or each.name in names]
-    reasons = {each.name: skip_reason(each, case, kind) for each in chosen}
+    memory_bytes = target.device.memory_bytes
+    reasons = {
+        each.name: skip_reason(each, case, kind, device_memory_bytes=memory_bytes)
+        for each in chosen
+    }
     taken = [each for each in chosen if not reasons[each.name]]
     with progress() as observer, lock_device(target.device), torch.no_grad():
         builds = build_all(taken, config, architectures_for(config, target), observer)
@@ -286,6 +290,8 @@ def _write_row(row: Row) -> tuple[str, ...]:
     every = row.distances
 
     def extremes(values: list[float]) -> str:
+        if any(math.isnan(each) for each in values):
+            return "nan"
         return units.format_error_range(min(values), max(values))
 
     def passes(values: list[bool]) -> str:

@@ -19,6 +19,14 @@ _ROOT = Path(__file__).parents[2]
 _SCRIPT = _ROOT / "benchmarks" / "accuracy.py"
 _OFF = "def run(x, a, b):\n    y = a * x + b\n    y[7] += 0.25\n    return y\n"
 _NAN = "def run(x, a, b):\n    y = a * x + b\n    y[7] = float('nan')\n    return y\n"
+_LATER = """\
+calls = []
+
+
+def run(x, a, b):
+    calls.append(x)
+    return a * x + b if len(calls) == 1 else x + float("nan")
+"""
 _SHORT = "def run(x, a, b):\n    return (a * x + b)[:1]\n"
 _RAISES = "def run(x, a, b):\n    raise ValueError('x is too long')\n"
 
@@ -112,6 +120,15 @@ def test_what_fails_says_so_and_what_is_no_number_is_worst(tmp_path: Path) -> No
     assert "raises fails: ValueError: x is too long (raises.py:2)" in words
     assert "broken fails: does not build: " in words
     assert "nowhere.h" in words
+
+
+def test_a_seed_that_gives_no_number_is_not_lost_among_the_others(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    scratch.write_kernel(root, eager__py=scratch.EAGER, later__py=_LATER)
+    text, _ = _measured(root, tmp_path, "axpb", "--case", "odd", "--seeds", "2")
+    assert _names(text)[0] == "later"
+    (line,) = [line for line in text.splitlines() if line.startswith("  later ")]
+    assert line.split() == ["later", "nan", "nan", "1", "of", "2", "nan", "1", "of", "2"]
 
 
 def _project(hidden: NDArray[Any], *weights: NDArray[Any]) -> NDArray[Any]:
