@@ -75,7 +75,9 @@ def command(
     if target.device.kind != "cuda":
         raise UsageError("ncu profiles CUDA kernels, and this is a CPU: name a GPU with --device")
     chosen = Selection(kernels=(kernel,), variants=variants, cases=cases)
-    cells = _profiled(select(discover(config.kernels), chosen, target.device.kind), chosen, target)
+    cells = cells_to_profile(
+        select(discover(config.kernels), chosen, target.device.kind), chosen, target
+    )
     if not cells:
         raise ConfigurationError(f"{config.kernels}: nothing to profile with this selection")
     folder = _folder(config, target, out)
@@ -84,11 +86,16 @@ def command(
         echo_json({"profiles": plain(tuple(found)), "folder": str(folder)})
     else:
         echo_lines(profile_table(found, folder))
-    failed = any(each.report is None for each in found)
-    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
+    return int(profile_exit_code(found))
 
 
-def _profiled(cells: Sequence[Cell], chosen: Selection, target: Target) -> list[Cell]:
+def profile_exit_code(profiles: Sequence[Profile]) -> ExitCode:
+    """Return what a script is told: whether any profile is not there."""
+    failed = any(each.report is None for each in profiles)
+    return ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE
+
+
+def cells_to_profile(cells: Sequence[Cell], chosen: Selection, target: Target) -> list[Cell]:
     """The cells to profile; what was not named is left out where it is not what one looks for."""
     return [
         cell

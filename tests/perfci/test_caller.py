@@ -144,3 +144,9 @@ def test_what_only_looks_like_what_the_process_says_says_nothing() -> None:
     weird = '{"case": "odd", "ending": "weird", "message": ""}'
     told = read_told("".join(f"perfci call: {each}\n" for each in (*lookalikes, weird)))
     assert (told.calls, told.ended) == ((), False)
+
+
+def test_a_process_that_came_to_its_end_did_not_time_out() -> None:
+    words = "Timeout (0:00:01)!\n"
+    assert read_told(words).timed_out
+    assert not read_told(f'{words}perfci call: {{"end": true}}\n').timed_out

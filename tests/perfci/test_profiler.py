@@ -82,6 +82,12 @@ def test_what_ncu_prints_behind_the_launches_is_none() -> None:
     assert read_launches(f"{doubles.RAW_CSV}==WARNING== old\n") == [_FIRST, _SECOND]
 
 
+def test_a_warp_that_is_selected_waits_for_nothing() -> None:
+    text = doubles.RAW_CSV.replace('"0.50","2.50","1.00"', '"0.50","2.50","7.00"')
+    first, _ = read_launches(text)
+    assert (first.stall, first.stall_share) == ("long scoreboard", 0.25)
+
+
 @pytest.mark.parametrize("word", ["nan", "inf", "-nan"])
 def test_a_ratio_to_nothing_is_not_known(word: str) -> None:
     waits, registers = '"0.50","2.50","1.00"', '"40"'

@@ -9,8 +9,13 @@ import pytest
 import scratch
 from records import measurement, run
 
+from perfci.cli.profile import cells_to_profile, profile_exit_code
+from perfci.errors import BuildEnvironmentError, ExitCode
 from perfci.history.stores import open_store
-from perfci.watcher import BuildEnvironmentError, require_program
+from perfci.kernel import discover
+from perfci.profiler import Profile
+from perfci.selection import Selection, select
+from perfci.watcher import require_program
 
 Call = Callable[..., Any]
 
@@ -52,6 +57,32 @@ def test_a_cpu_is_refused(
     assert ended.err == (
         "perfci: ncu profiles CUDA kernels, and this is a CPU: name a GPU with --device\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "profiled"),
+    [
+        ({}, {("plain", "large")}),
+        ({"variants": ("library",)}, {("library", "large")}),
+        ({"cases": ("odd",)}, {("plain", "odd")}),
+    ],
+)
+def test_peers_and_cases_that_are_not_timed_are_profiled_by_name_only(
+    root: Path, chosen: dict[str, tuple[str, ...]], profiled: set[tuple[str, str]]
+) -> None:
+    peer = "# perfci: peer = true\n" + scratch.EAGER
+    scratch.write_kernel(root, plain__cpp=scratch.PLAIN, library__py=peer)
+    selection = Selection(**chosen)
+    cells = select(discover(root / "kernels"), selection, "cpu")
+    found = cells_to_profile(cells, selection, doubles.CPU)
+    assert {(each.variant.name, each.case.name) for each in found} == profiled
+
+
+def test_a_profile_that_is_not_there_is_told_to_scripts() -> None:
+    there = Profile(kernel="rope", variant="tiled", case="large", report="a.ncu-rep")
+    lacking = Profile(kernel="rope", variant="other", case="large", message="does not end")
+    assert profile_exit_code([there]) == ExitCode.FINE
+    assert profile_exit_code([there, lacking]) == ExitCode.REGRESSION_OR_INCORRECT
 
 
 def test_show_says_where_the_profiles_of_a_run_are(root: Path, call: Call) -> None:
