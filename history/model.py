@@ -305,6 +305,7 @@ class Cell:
     metrics: tuple[Metric, ...] = ()
     workload_digest: str = ""
     source_digest: str = ""
+    identity: tuple[tuple[str, str], ...] = ()
     launches: tuple[Launch, ...] = ()
     stop: Stop | None = None
 

@@ -64,6 +64,7 @@ def cell(run_id: str, measurement: Measurement) -> Cell:
         metrics=measurement.metrics,
         workload_digest=measurement.workload_digest,
         source_digest=measurement.source_digest,
+        identity=measurement.identity,
         launches=measurement.launches,
         stop=measurement.stop,
     )

@@ -2,8 +2,9 @@
 
 import ctypes
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import torch
@@ -37,9 +38,13 @@ class KernelError(RuntimeError):
 
 
 class Entry(Protocol):
-    """A loaded variant. ``writes_outputs`` where it fills what it is given, as C variants do."""
+    """A loaded variant. ``writes_outputs`` where it fills what it is given, as C variants do.
+
+    ``namespace`` is what a Python variant's module holds, and empty for others.
+    """
 
     writes_outputs: bool
+    namespace: Mapping[str, object]
 
     def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:
         """Tie arguments to a call. ``outputs`` is where a C variant writes, contiguous.
@@ -73,6 +78,7 @@ class _PythonEntry:
 
     def __init__(self, run: Callable[..., Any]) -> None:
         self._run = run
+        self.namespace: Mapping[str, object] = getattr(run, "__globals__", {})
 
     def bind(self, arguments: Arguments, outputs: Sequence[Tensor]) -> Call:  # noqa: ARG002
         values = tuple(arguments.values())
@@ -113,6 +119,7 @@ class _CEntry:
     """A shared library with the symbol ``perfci_run`` of perfci.h."""
 
     writes_outputs = True
+    namespace: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self, library: Path, devices: Sequence[str]) -> None:
         self._devices = devices

@@ -297,12 +297,18 @@ def _row(state: _Progress, contract: Contract | None, target: Target) -> Measure
         metrics=_metrics(state, outcomes),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
-        identity=(
-            *state.build.code.texts(target.device.compute_capability),
-            *(outcomes[0].identity if outcomes else ()),
-        ),
+        identity=_identity(state, outcomes, target),
         launches=outcomes[0].launches if outcomes else (),
     )
+
+
+def _identity(
+    state: _Progress, outcomes: Sequence[Outcome], target: Target
+) -> tuple[tuple[str, str], ...]:
+    """What is known of the code; what a worker says of what its build has said is not believed."""
+    built = state.build.code.texts(target.device.compute_capability)
+    told = outcomes[0].identity if outcomes else ()
+    return tuple({**dict(built), **dict(told), **dict(built)}.items())
 
 
 def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -> Outcome:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import torch
 
-from perfci.build import compiler_words
 from perfci.check import (
     BadCaseError,
     Subject,
@@ -25,13 +24,12 @@ from perfci.check import (
 )
 from perfci.clocks import read_clock
 from perfci.entry import Call, Entry, load_entry
-from perfci.history.model import Launch, Status
+from perfci.footprint import add_footprint
+from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
-from perfci.launches import find_launches
 from perfci.outcome import Outcome, Timing
 from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
-from perfci.ptxas import read_log
 from perfci.repeats import find_variation
 from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
@@ -137,11 +135,16 @@ class Bench:
             except WrongError as wrong:
                 message = f"right before the timing, wrong after it: {wrong.message}"
                 return Outcome(status=wrong.status, message=message, metrics=checked.metrics)
-            launches: tuple[Launch, ...] = ()
             if task.launches:
                 # Last, so that this pass checks and times in the same state as the others.
-                launches = find_launches(calls[0], read_log(compiler_words(task.build)))
-        return replace(checked, timings=tuple(timings), invalid=tuple(invalid), launches=launches)
+                checked = add_footprint(
+                    checked,
+                    calls[0],
+                    entry=subject.entry,
+                    build=task.build,
+                    outputs=templates,
+                )
+        return replace(checked, timings=tuple(timings), invalid=tuple(invalid))
 
     def _read_timers(
         self, task: Task, workload: Workload

@@ -14,6 +14,7 @@ from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.machine import compare_anchors, without_anchors
 from perfci.reports.comparison import comparison_table
+from perfci.reports.differences import find_differences
 from perfci.runs import runs_at
 from perfci.suggest import did_you_mean
 from perfci.verdict import exit_code
@@ -49,6 +50,9 @@ def command(
     For each cell: the change of its latency, the interval it lies in, and a verdict. All runs of
     a commit count. Exits with 1 for a regression or a wrong result, 9 where cells are missing.
 
+    Where a cell got slower or faster, it is said what differs in its code and launches, or that
+    nothing does.
+
     What the anchors say of the machine is shown beside it, whatever is chosen, and counts for
     nothing.
 
@@ -66,12 +70,15 @@ def command(
     wanted = {"kernel": names, "variant": variants, "case": cases}
     _refuse_unknown(sides, wanted)
     before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
+    differences = find_differences(before, after)
     comparisons = compare(before, after, threshold=config.threshold)
     if as_json:
-        groups = {"comparisons": comparisons, "anchors": anchors}
-        echo_json({name: [plain(each) for each in group] for name, group in groups.items()})
+        told = [
+            {**plain(each), "differences": differences.get(each.key, ())} for each in comparisons
+        ]
+        echo_json({"comparisons": told, "anchors": [plain(each) for each in anchors]})
     else:
-        echo_lines(comparison_table(comparisons, anchors))
+        echo_lines(comparison_table(comparisons, anchors, differences))
     return int(exit_code(comparisons, fail_on_inconclusive=fail_on is not None))
 
 

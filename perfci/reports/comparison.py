@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from perfci import units
 from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out
+from perfci.reports.differences import Differences
 from perfci.reports.moves import moves_table
 from perfci.reports.text import head, list_reasons, paint
 from perfci.verdict import WORST_FIRST, sort_worst_first
@@ -32,12 +33,15 @@ _COMPARISON_COLUMNS = (
 
 
 def comparison_table(
-    comparisons: Sequence[Comparison], anchors: Sequence[Comparison] = ()
+    comparisons: Sequence[Comparison],
+    anchors: Sequence[Comparison] = (),
+    differences: Differences | None = None,
 ) -> list[str]:
     """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
 
     The baseline's latency is a mean over its passes and runs; change and interval are the
-    contender's against it. Those of the anchors stand apart at the end and are not counted.
+    contender's against it. Of a cell that got slower or faster it is said what differs in its code.
+    Those of the anchors stand apart at the end and are not counted.
     """
     ordered = sort_worst_first(comparisons)
     groups: dict[str, list[Comparison]] = {}
@@ -54,10 +58,11 @@ def comparison_table(
         lines += [heading, *table, ""]
     if not ordered:
         lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
+    reasons = [(each, _explain(each) or _tell(each, differences or {})) for each in ordered]
     lines += list_reasons(
-        (_name_cell(each), _write_verdict(each.verdict), _explain(each))
-        for each in ordered
-        if each.reason
+        (_name_cell(each), _write_verdict(each.verdict), reason)
+        for each, reason in reasons
+        if reason
     )
     lines += moves_table(anchors)
     return [*lines, _count_verdicts(Counter(each.verdict for each in ordered))]
@@ -79,6 +84,13 @@ def _explain(comparison: Comparison) -> str:
     if comparison.verdict is not Verdict.INCONCLUSIVE or visible is None:
         return comparison.reason
     return f"{comparison.reason}; {units.format_change(1.0 + visible)} would have shown"
+
+
+def _tell(comparison: Comparison, differences: Differences) -> str:
+    """What differs in the code of a cell that got slower or faster."""
+    if comparison.verdict not in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
+        return ""
+    return "; ".join(differences.get(comparison.key, ()))
 
 
 def _count_verdicts(counts: Counter[Verdict]) -> str:

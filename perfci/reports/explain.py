@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from perfci import units
 from perfci.explain import CaseTable, Explained, Explanation, FailedCheck, Launched, Reading
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.text import head, list_reasons, name_commit, write_status
+from perfci.reports.text import head, list_reasons, name_commit, write_extents, write_status
 from perfci.roofline import Floor, Peaks
 from perfci.timers import NOT_IN_L2
 
@@ -188,19 +188,13 @@ def _write_launches(launches: Sequence[Launched]) -> tuple[str, ...]:
 def _write_launch(launched: Launched) -> tuple[str, ...]:
     launch = launched.launch
     return (
-        f"{_extent(launch.grid)} × {_extent(launch.block)}",
+        write_extents(launch),
         units.format_count(launch.registers),
         units.format_bytes(launch.spill_bytes),
         units.format_bytes(launch.shared_bytes),
         units.format_share(launch.occupancy),
         units.format_ratio(launched.waves),
     )
-
-
-def _extent(dimensions: tuple[int, int, int]) -> str:
-    """Write a grid or a block without the dimensions that are 1 at its end: ``16·8``."""
-    used = max((index for index, each in enumerate(dimensions) if each != 1), default=0)
-    return "·".join(str(each) for each in dimensions[: used + 1])
 
 
 def _detail(table: CaseTable) -> list[str]:

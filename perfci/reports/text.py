@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from perfci import units
-from perfci.history.model import Commit, RunSummary, Status
+from perfci.history.model import Commit, Launch, RunSummary, Status
 from perfci.history.text import one_line
 from perfci.kernel import Kernel
 from perfci.reports.columns import WIDTH, Column, lay_out, shorten, wrap
@@ -111,6 +111,16 @@ def paint(table: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence
         for line, row, colour in zip(table[1:], rows, colours, strict=True)
     ]
     return [table[0], *painted]
+
+
+def write_extents(launch: Launch) -> str:
+    """Write grid and block without the dimensions that are 1 at their ends: ``16·8 × 256``."""
+    return " × ".join(_write_extent(each) for each in (launch.grid, launch.block))
+
+
+def _write_extent(dimensions: tuple[int, int, int]) -> str:
+    used = max((index for index, each in enumerate(dimensions) if each != 1), default=0)
+    return "·".join(str(each) for each in dimensions[: used + 1])
 
 
 def name_commit(commit: Commit) -> str:

@@ -48,6 +48,7 @@ _OUTCOME = Outcome(
             spill_bytes=4124,
         ),
     ),
+    identity=(("_add configuration", "num_warps 4"),),
 )
 
 
@@ -106,6 +107,9 @@ def test_what_is_said_arrives() -> None:
         _timing(clocks=[[1, 2, 3]]),
         _timing(clocks=[["fast", None, None, None, []]]),
         _timing(clocks=[[float("nan"), None, None, None, []]]),
+        _changed(identity=None),
+        _changed(identity=[["device code"]]),
+        _changed(identity=[["device code", 5]]),
         _changed(launches=None),
         _changed(launches=[5]),
         _changed(launches=[{}]),

@@ -1,0 +1,56 @@
+"""What one more call of a timed variant on a GPU shows: its memory, configuration and launches."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from perfci.build import Build, compiler_words
+from perfci.entry import Call, Entry
+from perfci.history.model import Metric
+from perfci.inputs import count_bytes
+from perfci.jit import find_configurations
+from perfci.launches import find_launches
+from perfci.outcome import Outcome
+from perfci.ptxas import read_log
+
+
+def add_footprint(
+    outcome: Outcome, call: Call, *, entry: Entry, build: Build, outputs: Sequence[Tensor]
+) -> Outcome:
+    """The outcome with what calls on the current GPU show. ``outputs`` are tensors of their sizes.
+
+    The call has been timed; whatever it raises goes through.
+    """
+    memory = find_memory(call, outputs, writes_outputs=entry.writes_outputs)
+    configurations = find_configurations(call, entry.namespace)
+    return replace(
+        outcome,
+        metrics=(*outcome.metrics, *memory),
+        identity=(*outcome.identity, *configurations),
+        launches=find_launches(call, read_log(compiler_words(build))),
+    )
+
+
+def find_memory(
+    call: Call, outputs: Sequence[Tensor], *, writes_outputs: bool
+) -> tuple[Metric, ...]:
+    """The most bytes that a call asks PyTorch's allocator for at once, with and without outputs.
+
+    Where the call is given what it writes to (``writes_outputs``), its outputs are added.
+    """
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before_bytes = torch.cuda.memory_stats()["requested_bytes.all.current"]
+    returned = call()
+    torch.cuda.synchronize()
+    asked_bytes = torch.cuda.memory_stats()["requested_bytes.all.peak"] - before_bytes
+    del returned  # until now, so that it counts however the call came by it
+    output_bytes = count_bytes(outputs)
+    workspace_bytes = max(0, asked_bytes - (0 if writes_outputs else output_bytes))
+    figures = {
+        "peak_memory_bytes": workspace_bytes + output_bytes,
+        "workspace_bytes": workspace_bytes,
+    }
+    return tuple(Metric(name=name, value=value, unit="B") for name, value in figures.items())

@@ -1,0 +1,90 @@
+"""What of a cell's code and launches is not the same in two runs, in a few words each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perfci import units
+from perfci.compare import Side
+from perfci.history.model import Cell, Launch, SeriesKey, Status
+from perfci.reports.text import write_extents
+
+Differences = Mapping[SeriesKey, Sequence[str]]
+"""What differs between the two sides of a cell; empty where nothing is known to differ."""
+
+
+def find_differences(baseline: Side, contender: Side) -> Differences:
+    """What differs in the cells that both sides have, between the newest that passed of each."""
+    before, after = (
+        {
+            key: passed[-1]
+            for key, cells in side.cells_by_key().items()
+            if (passed := [each for each in cells if each.status is Status.PASSED])
+        }
+        for side in (baseline, contender)
+    )
+    return {key: describe_differences(before[key], after[key]) for key in before.keys() & after}
+
+
+def describe_differences(before: Cell, after: Cell) -> tuple[str, ...]:
+    """Name each difference: ``device code changed``, ``registers 56 → 64``.
+
+    What only one of them tells is no difference. Where both tell their code, nothing of it was left
+    unread and nothing differs, it says so.
+    """
+    told, tells = dict(before.identity), dict(after.identity)
+    both = [name for name in tells if name in told]
+    found = [_describe(name, told[name], tells[name]) for name in both if told[name] != tells[name]]
+    found += _describe_launches(before.launches, after.launches)
+    if found:
+        return tuple(found)
+    is_told = any(_is_code(name) for name in both) and told.keys() == tells.keys()
+    if not is_told or any("not read" in name for name in both):
+        return ()
+    launched = ", launched in the same way" if before.launches and after.launches else ""
+    return (f"the same code{launched}",)
+
+
+def _is_code(name: str) -> bool:
+    return name == "source" or name.endswith(" code")
+
+
+def _describe(name: str, before: str, after: str) -> str:
+    if _is_code(name):
+        return f"{name} changed"
+    parts = zip(before.split(", "), after.split(", "), strict=False)
+    settings = [(one.rpartition(" "), other.rpartition(" ")) for one, other in parts]
+    if before.count(", ") != after.count(", ") or any(a[0] != b[0] for a, b in settings):
+        return f"{name} {before} → {after}"
+    changed = [f"{a[0]} {a[2]} → {b[2]}".strip() for a, b in settings if a != b]
+    return f"{name} {', '.join(changed)}"
+
+
+def _describe_launches(before: Sequence[Launch], after: Sequence[Launch]) -> Iterator[str]:
+    if not before or not after:
+        return
+    if len(before) != len(after):
+        yield f"{_count(before)} → {_count(after)} launches"
+        return
+    for number, (one, other) in enumerate(zip(before, after, strict=True), 1):
+        changes = [
+            f"{name} {text} → {other_text}"
+            for (name, text), (_, other_text) in zip(_facts(one), _facts(other), strict=True)
+            if text != other_text and units.ABSENT not in (text, other_text)
+        ]
+        which = f"kernel {number}: " if len(before) > 1 and changes else ""
+        yield from [f"{which}{', '.join(changes)}"] if changes else []
+
+
+def _count(launches: Sequence[Launch]) -> str:
+    return units.format_count(len(launches))
+
+
+def _facts(launch: Launch) -> list[tuple[str, str]]:
+    """What of a launch is worth a word where it changes, with what it is."""
+    return [
+        ("kernel", launch.function),
+        ("launch", write_extents(launch)),
+        ("registers", units.format_count(launch.registers)),
+        ("spills", units.format_bytes(launch.spill_bytes)),
+        ("local memory", units.format_bytes(launch.local_bytes)),
+        ("shared memory", units.format_bytes(launch.shared_bytes)),
+    ]
