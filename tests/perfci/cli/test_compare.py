@@ -55,6 +55,20 @@ def test_an_improvement_is_0(compared: Compared) -> None:
     assert row["ratio"] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("code", "difference"), [("bb22", "the same code"), ("cc33", "host code changed")]
+)
+def test_what_got_slower_says_what_differs_in_its_code(
+    compared: Compared, code: str, difference: str
+) -> None:
+    before = replace(measurement(_STEADY), identity=(("host code", "bb22"),))
+    after = replace(measurement(_SLOW), identity=(("host code", code),))
+    ended = compared([before], [after])
+    assert f"\n▲ slower · rope/tiled/headline cpu/1\n    {difference}\n" in ended.out
+    (row,) = json.loads(compared([before], [after], "--json").out)["comparisons"]
+    assert row["differences"] == [difference]
+
+
 def test_several_runs_that_agree_are_0_also_where_inconclusive_fails(compared: Compared) -> None:
     cells = [measurement(_STEADY)]
     ended = compared(cells, cells, "--fail-on", "inconclusive", runs=3)
