@@ -289,6 +289,7 @@ def test_figures_that_cannot_be_break_nothing(explained: Call, arguments: tuple[
     )
     assert (ended.code, ended.err) == (0, "")
     assert max(len(word) for word in ended.out.split()) < 50
+    assert arguments != ("--json",) or json.loads(ended.out, parse_constant=pytest.fail)
 
 
 def test_a_run_of_nothing_but_anchors_explains_nothing(explained: Call) -> None:
