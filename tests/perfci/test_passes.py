@@ -202,7 +202,7 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     root = tmp_path_factory.mktemp("hostile") / "root"
-    scratch.quick(root, timeout_s=12.0, memory_limit_gib=3.0)
+    scratch.quick(root, timeout_s=25.0, memory_limit_gib=3.0)
     sources = {name: source for name, (source, _, _) in BAD.items()} | GOOD
     files = {
         name.replace(".", "__"): text.replace("FOLDER", str(root)) for name, text in sources.items()
