@@ -56,6 +56,13 @@ def test_a_log_without_figures_has_no_kernels(log: str) -> None:
     assert read_log(log) == ()
 
 
+def test_what_a_called_function_spills_is_not_the_kernels() -> None:
+    first, second = "_Z5callsPf\n    400 bytes", "_Z6calleef\n    64 bytes"
+    swapped = _LOG.replace(first, "?").replace(second, first).replace("?", second)
+    assert swapped != _LOG
+    assert read_log(swapped)[0].spill_bytes == 120
+
+
 def test_the_other_lines_are_the_compilers_own() -> None:
     assert without_reports(_LOG).splitlines() == [
         '/tmp/error.cu(7): warning #177-D: variable "unused" was declared but never referenced',
