@@ -5,31 +5,29 @@ imported this module starts passes quickly. A task that raises is an outcome; on
 hangs the process is seen by the parent (perfci.passes).
 """
 
-import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from perfci.check import (
     BadCaseError,
     Subject,
     WrongError,
     check,
-    find_truth,
     is_sound,
-    judge,
     output_templates,
     synchronise,
 )
 from perfci.clocks import read_clock
-from perfci.entry import Call, Entry, load_entry
+from perfci.entry import Entry, load_entry
 from perfci.footprint import add_footprint
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
 from perfci.outcome import Outcome, Timing
 from perfci.outputs import GuardedOutputs
 from perfci.plan import Limits, Target, Task
+from perfci.recheck import TimedSets, find_memory, kept, recheck
 from perfci.repeats import find_variation
 from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
@@ -127,11 +125,24 @@ class Bench:
             for each, into in zip(arguments, outputs, strict=True)
         ]
         set_bytes = count_bytes([*arguments[0].values(), *templates])
-        workload = Workload(calls=calls, set_bytes=set_bytes, device=subject.device)
+        workload = Workload(
+            calls=calls,
+            set_bytes=set_bytes,
+            device=subject.device,
+            poison=lambda returned: _wipe(outputs[0], returned, arguments[0]),
+        )
+        sets = TimedSets(arguments=arguments, outputs=outputs, calls=calls)
         with torch.no_grad():
-            timings, invalid = self._read_timers(task, workload)
+            own = outputs[0].tensors if subject.entry.writes_outputs else None
+            timings, invalid, left = self._read_timers(task, workload, own)
+            memory = find_memory(subject, sets, task.timing_seeds[0]) if task.proves else ""
+            if memory:
+                timings, invalid = (
+                    [],
+                    [(TIMERS[each].contract.label, memory) for each in task.timers],
+                )
             try:
-                _check_after_timing(subject, arguments, outputs, calls)
+                recheck(subject, sets, [] if memory else left)
             except WrongError as wrong:
                 message = f"right before the timing, wrong after it: {wrong.message}"
                 return Outcome(status=wrong.status, message=message, metrics=checked.metrics)
@@ -147,10 +158,14 @@ class Bench:
         return replace(checked, timings=tuple(timings), invalid=tuple(invalid))
 
     def _read_timers(
-        self, task: Task, workload: Workload
-    ) -> tuple[list[Timing], list[tuple[str, str]]]:
-        """What each timer reads, and why one could not."""
+        self, task: Task, workload: Workload, own: object
+    ) -> tuple[list[Timing], list[tuple[str, str]], list[object]]:
+        """What each timer reads, why one could not, and what each has left of the first set.
+
+        ``own`` are the outputs of the first set where the variant writes them.
+        """
         timings: list[Timing] = []
+        left: list[object] = []
         invalid: list[tuple[str, str]] = []
         budget_s = min(task.budget_s, self._limits.cell_budget_s)
         for name in task.timers:
@@ -164,7 +179,26 @@ class Bench:
                 continue
             clocks = tuple(each for each in (before, read_clock(self._uuid)) if each is not None)
             timings.append(replace(timing, clocks=clocks))
-        return timings, invalid
+            written = own if own is not None else reader.returned
+            if written is not None:
+                synchronise(self._device)
+                left.append(kept(written))
+        return timings, invalid, left
+
+
+def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> None:
+    """Poison what a call has written and what it returned, but for views of its arguments."""
+    outputs.poison()
+    given = {
+        each.untyped_storage().data_ptr() for each in arguments.values() if isinstance(each, Tensor)
+    }
+    for each in returned if isinstance(returned, tuple | list) else (returned,):
+        if (
+            isinstance(each, Tensor)
+            and each.is_floating_point()
+            and each.untyped_storage().data_ptr() not in given
+        ):
+            each.fill_(float("nan"))
 
 
 def _repeated(subject: Subject, task: Task, checked: Outcome) -> Outcome:
@@ -175,25 +209,3 @@ def _repeated(subject: Subject, task: Task, checked: Outcome) -> Outcome:
         message = f"{variation}; declare nondeterministic = true if that is meant"
         return replace(checked, status=Status.NONDETERMINISTIC, message=message)
     return replace(checked, identity=(("deterministic", "no" if variation else "yes"),))
-
-
-def _check_after_timing(
-    subject: Subject,
-    arguments: Sequence[Arguments],
-    outputs: Sequence[GuardedOutputs],
-    calls: Sequence[Call],
-) -> None:
-    """Judge what the timed loop left in one set of outputs, and one more call of another.
-
-    Which sets these are is chosen only now.
-    """
-    left, again = random.choices(range(len(calls)), k=2)  # noqa: S311 — no secret
-    synchronise(subject.device)
-    if subject.entry.writes_outputs:
-        judge(subject, outputs[left].tensors, find_truth(subject, arguments[left]))
-    outputs[again].poison()
-    returned = calls[again]()
-    synchronise(subject.device)
-    judge(subject, returned, find_truth(subject, arguments[again]))
-    if any(each.is_overrun() for each in outputs):
-        raise WrongError(Status.WRONG_VALUES, "writes outside of its output")

@@ -29,6 +29,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.passes",
     "perfci.prepare",
     "perfci.probe",
+    "perfci.recheck",
     "perfci.recording",
     "perfci.repeats",
     "perfci.run",

@@ -21,12 +21,14 @@ OVERLAPPING = "launches overlap (programmatic dependent launch): a throughput, n
 class Workload:
     """What is timed: calls that take turns, each on arguments and outputs of its own.
 
-    ``set_bytes`` is the size of one call's arguments and outputs.
+    ``set_bytes`` is the size of one call's arguments and outputs. ``poison`` wipes what the first
+    call has written and, given to it, what it returned; only calls that run again fill them.
     """
 
     calls: Sequence[Callable[[], object]]
     set_bytes: int
     device: str
+    poison: Callable[[object], None] = lambda _: None
 
 
 class InvalidTimingError(Exception):
@@ -40,7 +42,8 @@ class Reader:
     ``call`` calls once and returns when its work is done, for warming up. ``read`` returns a batch
     of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
     InvalidTimingError. Less than ``minimum_samples`` are not enough. ``note`` is what whoever looks
-    at the figures should know of them.
+    at the figures should know of them. ``returned`` is what the first call returned where every
+    batch writes it anew, as in a graph.
     """
 
     call: Callable[[], object]
@@ -48,6 +51,7 @@ class Reader:
     loops: int = 1
     minimum_samples: int = MINIMUM_SAMPLES
     note: str = ""
+    returned: object = None
 
 
 class Timer(Protocol):

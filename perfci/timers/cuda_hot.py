@@ -30,11 +30,13 @@ def open_reader(workload: Workload) -> Reader:
     calls = workload.calls[: max(1, fitting)]
     overlapping = _overlaps(calls[0])
     blocker = Blocker()
-    probe = _captured(calls, _FEWEST_LAUNCHES)
+    probe, _ = _captured(calls, _FEWEST_LAUNCHES)
     probe_ns = min(blocker.read(lambda: [timed(probe.replay) for _ in range(_BATCH_SAMPLES)]))
     wanted = int(_REPLAY_NS * _FEWEST_LAUNCHES / probe_ns)
     launches = max(_FEWEST_LAUNCHES, min(_MOST_LAUNCHES, wanted))
-    graph = _captured(calls, launches)
+    graph, returned = _captured(calls, launches)
+    # What the calls before the capture wrote must not pass for what a replay writes.
+    workload.poison(returned)
 
     def call() -> None:
         graph.replay()
@@ -45,7 +47,7 @@ def open_reader(workload: Workload) -> Reader:
         return [replay_ns / launches for replay_ns in replays_ns]
 
     notes = [*([OVERLAPPING] if overlapping else []), *([] if fitting else [NOT_IN_L2])]
-    return Reader(call=call, read=read, loops=launches, note="; ".join(notes))
+    return Reader(call=call, read=read, loops=launches, note="; ".join(notes), returned=returned)
 
 
 def _overlaps(call: Callable[[], object]) -> bool:
@@ -59,8 +61,10 @@ def _overlaps(call: Callable[[], object]) -> bool:
         raise InvalidTimingError(f"cannot be captured in a CUDA graph: {error}") from error
 
 
-def _captured(calls: Sequence[Callable[[], object]], launches: int) -> torch.cuda.CUDAGraph:
-    """A graph of that many launches, the calls taking turns."""
+def _captured(
+    calls: Sequence[Callable[[], object]], launches: int
+) -> tuple[torch.cuda.CUDAGraph, object]:
+    """A graph of that many launches, the calls taking turns; what the first returned last."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -69,7 +73,12 @@ def _captured(calls: Sequence[Callable[[], object]], launches: int) -> torch.cud
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
+    returned: object = None
+    last = (launches - 1) // len(calls) * len(calls)
     with torch.cuda.graph(graph):
         for index in range(launches):
-            calls[index % len(calls)]()
-    return graph
+            if index == last:
+                returned = calls[0]()
+            else:
+                calls[index % len(calls)]()
+    return graph, returned
