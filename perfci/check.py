@@ -28,7 +28,7 @@ from perfci.inputs import (
 from perfci.kernel import Case, Kernel
 from perfci.numerics import Errors, errors, fault, pinned_precision, sizes
 from perfci.outcome import Outcome
-from perfci.outputs import GuardedOutputs
+from perfci.outputs import GuardedOutputs, kept
 
 _PRODUCER_CYCLES = 1_000_000
 _REPEATABLE = 0.05
@@ -214,7 +214,8 @@ def _call_behind_producer(
             original = source[name]
             if isinstance(value, Tensor) and isinstance(original, Tensor):
                 value.copy_(original)
-        returned: object = call()
+        # As whoever comes next on this stream finds it, which is too early for work on another.
+        returned: object = kept(call())
     torch.cuda.current_stream(subject.device).wait_stream(side)
     return returned
 

@@ -41,3 +41,12 @@ class GuardedOutputs:
             for buffer in self._buffers
             for band in (buffer[:_GUARD_BYTES], buffer[-_GUARD_BYTES:])
         )
+
+
+def kept(returned: object) -> object:
+    """A copy of what a call returned, as far as it is plain tensors, before it is overwritten."""
+    if type(returned) is Tensor:
+        return torch.clone(returned)
+    if isinstance(returned, tuple | list):
+        return tuple(kept(each) for each in returned)
+    return returned

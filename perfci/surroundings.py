@@ -4,6 +4,7 @@ import gc
 import os
 import resource
 import threading
+import time
 from pathlib import Path
 
 import torch
@@ -13,13 +14,16 @@ _METHODS = tuple(name for name, value in vars(torch.Tensor).items() if callable(
 _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("torch", torch, _FUNCTIONS),
     ("torch.Tensor", torch.Tensor, _METHODS),
+    ("time", time, ("monotonic", "perf_counter", "perf_counter_ns", "time", "time_ns")),
+    ("torch.cuda", torch.cuda, ("current_stream", "synchronize")),
+    ("torch.cuda.Event", torch.cuda.Event, ("elapsed_time", "query", "record", "synchronize")),
 )
 _JUDGES = tuple(
     (f"{prefix}.{name}", owner, name, getattr(owner, name))
     for prefix, owner, names in _OWNERS
     for name in names
 )
-"""The functions by which kernels are judged, bound before any kernel is loaded."""
+"""The functions by which kernels are judged and timed, bound before any kernel is loaded."""
 
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 

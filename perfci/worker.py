@@ -25,9 +25,9 @@ from perfci.footprint import add_footprint
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
 from perfci.outcome import Outcome, Timing
-from perfci.outputs import GuardedOutputs
+from perfci.outputs import GuardedOutputs, kept
 from perfci.plan import Limits, Target, Task
-from perfci.recheck import TimedSets, find_memory, kept, recheck
+from perfci.recheck import TimedSets, find_memory, recheck
 from perfci.repeats import find_variation
 from perfci.surroundings import read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Workload, timer

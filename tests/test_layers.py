@@ -15,6 +15,7 @@ _KERNELS_MAY = {"torch", "triton"}
 _HISTORY_MAY = {"numpy", "git"}
 _STORES_MAY = _HISTORY_MAY | {"alembic", "sqlalchemy"}
 _RUN_BY_ALEMBIC = "perfci.history.stores.migrations.env"
+_WITH_KERNELS = {("perfci", "anchors"), ("perfci", "selftest")}
 _TOP = ("perfci.cli", "perfci.__main__")
 _WITH_TORCH = {  # at the latest when their functions run; every other module does without
     "perfci.caller",
@@ -33,6 +34,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.recording",
     "perfci.repeats",
     "perfci.run",
+    "perfci.selftest.scenarios",
     "perfci.surroundings",
     "perfci.timers.cuda_cold",
     "perfci.timers.cuda_hot",
@@ -63,7 +65,7 @@ def _read_sources() -> dict[str, str]:
             parts = path.relative_to(_ROOT).with_suffix("").parts
             if folder == "perfci" and parts[1] in ("history", "dashboard"):
                 continue  # links that some versions of Python follow
-            if parts[:2] == ("perfci", "anchors") and len(parts) > 3:
+            if parts[:2] in _WITH_KERNELS and len(parts) > 3:
                 continue  # kernels, which perfci loads as it loads a user's
             name = package + ".".join(parts).removesuffix(".__init__")
             sources[name] = path.read_text(encoding="utf-8")

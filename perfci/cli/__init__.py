@@ -11,6 +11,7 @@ COMMANDS = {
     "list": ("perfci.cli.list", "List kernels, their variants and cases."),
     "build": ("perfci.cli.build", "Compile the variants that have changed."),
     "check": ("perfci.cli.check", "Check variants against their references."),
+    "selftest": ("perfci.cli.selftest", "See whether perfci catches what it is there to catch."),
     "run": ("perfci.cli.run", "Build, check, time and record by commit."),
     "profile": ("perfci.cli.profile", "Profile variants with Nsight Compute."),
     "show": ("perfci.cli.show", "Show a recorded run."),

@@ -22,7 +22,7 @@ CALLS = []
 
 def run(x, a, b):
     CALLS.append(0)
-    if len(CALLS) < 40:
+    if len(CALLS) < 30:
         return {_WORK}
     if x.data_ptr() not in KNOWN:
         KNOWN[x.data_ptr()] = {_WORK}
@@ -46,7 +46,7 @@ CALLS = []
 
 def run(x, a, b):
     CALLS.append(0)
-    return a * x + b if len(CALLS) < 40 else x * 0
+    return a * x + b if len(CALLS) < 30 else x * 0
 """
 _HONEST = f"import torch\n\n\ndef run(x, a, b):\n    return {_WORK}\n"
 

@@ -1,0 +1,86 @@
+"""perfci selftest: planted kernels that must be caught, honest ones that must not be accused."""
+
+from dataclasses import replace
+
+import click
+
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+)
+from perfci.config import child_environment
+from perfci.device import find_target
+from perfci.errors import ExitCode
+from perfci.history.plain import plain
+from perfci.kernel import Kernel, discover, read_kernels
+from perfci.lock import lock_device
+from perfci.passes import PassServer
+from perfci.progress import progress
+from perfci.reports.selftest import selftest_table
+from perfci.run import measure
+from perfci.selection import Cell, Selection, select
+from perfci.selftest import KERNELS
+from perfci.selftest.plants import APART
+from perfci.selftest.scenarios import Stage, play
+from perfci.selftest.trial import try_honest, try_plants
+
+_TIMEOUT_S = {"cpu": 15.0, "cuda": 30.0}
+_MEMORY_GIB = 8.0
+_BUDGET_S = 0.1
+
+
+@click.command("selftest")
+@device_option
+@kernels_option
+@json_option
+def command(device: str | None, kernels: str | None, as_json: bool) -> int:  # noqa: FBT001
+    r"""See whether perfci catches what it is there to catch.
+
+    Planted kernels do what has gone wrong elsewhere, and each must be caught by the rule meant for
+    it. Honest ones, all variants of the kernels here among them, must not be accused. Nothing is
+    recorded. What needs a GPU is skipped on a CPU.
+
+    \b
+    Example:
+      perfci selftest
+      perfci selftest --device cpu
+    """
+    config = replace(config_of(kernels=kernels), cell_budget_s=_BUDGET_S)
+    own = discover(config.kernels) if config.kernels.is_dir() else []
+    ours = read_kernels(KERNELS)
+    compiling = any(each.declaration.compiles for kernel in own for each in kernel.variants)
+    server = PassServer(child_environment(config.cache), compiling=compiling)
+    target = find_target(device, server.probe_gpus)
+    kind = target.device.kind
+    honest = select([*ours, *own], Selection(), kind)
+    strict = replace(
+        config,
+        timeout_s=_TIMEOUT_S[kind],
+        memory_limit_gib=_MEMORY_GIB if kind == "cpu" else config.memory_limit_gib,
+    )
+    with progress() as observer, lock_device(target.device):
+        stage = Stage(config=config, target=target, server=server, observer=observer)
+        rows = [
+            measure(
+                cells, each, target=target, server=server, passes=1, observer=observer
+            ).measurements
+            for cells, each in ((_planted(ours, kind), strict), (honest, config))
+        ]
+        trials = [*try_plants(rows[0], kind), *play(stage), *try_honest(rows[1])]
+    if as_json:
+        echo_json(plain(tuple(trials)))
+    else:
+        echo_lines(selftest_table(trials))
+    failed = any(each.fate.is_failure for each in trials)
+    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
+
+
+def _planted(kernels: list[Kernel], kind: str) -> list[Cell]:
+    """The cells of the planted variants, but for those that scenarios judge."""
+    planted = [replace(each, variants=each.controls) for each in kernels]
+    cells = select(planted, Selection(), kind)
+    return [each for each in cells if each.variant.name not in APART]
