@@ -2,8 +2,11 @@
 
 import ctypes
 import importlib
+import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -71,6 +74,19 @@ def load_entry(build: Build) -> Entry:
     if not callable(run):
         raise KernelError(f"{path}: has no function 'run'")
     return _PythonEntry(run)
+
+
+def load_again(build: Build) -> Entry:
+    """Load a variant once more, with code and state of its own beside the first.
+
+    A library comes from a second file, since a process has one file only once. What is installed
+    (``module:function``) stays one.
+    """
+    if build.library is None:
+        return load_entry(build)
+    with NamedTemporaryFile(dir=build.library.parent, prefix=".again-", suffix=".so") as copy:
+        shutil.copyfile(build.library, copy.name)
+        return load_entry(replace(build, library=Path(copy.name)))
 
 
 class _PythonEntry:

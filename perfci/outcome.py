@@ -6,7 +6,8 @@ not trusted.
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from perfci.history.model import Clock, Contract, Direction, Launch, Metric, Status, Stop
@@ -44,6 +45,23 @@ class Outcome:
     invalid: tuple[tuple[str, str], ...] = ()
     launches: tuple[Launch, ...] = ()
     identity: tuple[tuple[str, str], ...] = ()
+
+
+def require_pair(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """The outcomes of a cell's sides; what passed beside one that did not has no figures.
+
+    What is timed in turns has no meaning by itself.
+    """
+    failed = next((each for each in outcomes if each.status is not Status.PASSED), None)
+    if failed is None:
+        return tuple(outcomes)
+    words = failed.status.value.replace("_", " ")
+    message = f"right, but not timed: the other side has nothing to pair with ({words})"
+    missing = Outcome(status=Status.MISSING, message=message)
+    return tuple(
+        replace(missing, metrics=each.metrics) if each.status is Status.PASSED else each
+        for each in outcomes
+    )
 
 
 class MalformedOutcomeError(Exception):

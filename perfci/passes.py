@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -24,7 +24,13 @@ from perfci.config import apply_environment
 from perfci.errors import ConfigurationError, DeviceError
 from perfci.history.model import Device, Status
 from perfci.history.text import one_line
-from perfci.outcome import MalformedOutcomeError, Outcome, decode_message, encode_message
+from perfci.outcome import (
+    MalformedOutcomeError,
+    Outcome,
+    decode_message,
+    encode_message,
+    require_pair,
+)
 from perfci.plan import Limits, Target, Task
 from perfci.timers import TIMERS
 
@@ -75,17 +81,35 @@ class PassServer:
 
     def run(
         self, tasks: Sequence[Task], *, target: Target, limits: Limits
-    ) -> Iterator[tuple[int, Outcome]]:
+    ) -> Iterator[tuple[int, tuple[Outcome, ...]]]:
         """Run tasks in order in one fresh process, or several where one does not survive.
 
-        Yields (index of the task, outcome) as they end.
+        Yields (index of the task, an outcome for each of its sides) as they end.
         """
         next_task = 0
         while next_task < len(tasks):
+            ended: Outcome | None = None
             with _Worker(self._context, tasks, next_task, target, limits) as worker:
-                for index, outcome in worker.outcomes():
+                for index, outcomes in worker.outcomes():
                     next_task = index + 1
-                    yield index, outcome
+                    if len(outcomes) < len(tasks[index].sides):
+                        (ended,) = outcomes
+                        break
+                    yield index, outcomes
+            if ended is not None:
+                task = tasks[next_task - 1]
+                yield next_task - 1, self._apart(task, ended, target=target, limits=limits)
+
+    def _apart(
+        self, task: Task, ended: Outcome, *, target: Target, limits: Limits
+    ) -> tuple[Outcome, ...]:
+        """What becomes of two sides of which one has ended their process: each by itself."""
+        alone = self.run(task.apart(), target=target, limits=limits)
+        outcomes = [outcome for _, (outcome,) in alone]
+        if any(each.status is not Status.PASSED for each in outcomes):
+            return require_pair(outcomes)
+        message = one_line(f"only beside the other side: {ended.message}", limit=_MESSAGE_LIMIT)
+        return (replace(ended, message=message),) * len(outcomes)
 
 
 @dataclass(slots=True)
@@ -95,6 +119,7 @@ class _Standing:
     task: int
     deadline_s: float
     started: bool = False
+    told: list[Outcome] = field(default_factory=list)
 
 
 class _Worker:
@@ -132,35 +157,45 @@ class _Worker:
         self._messages.close()
         self._printed.close()
 
-    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
-        """Outcomes as they come; the last one is the parent's own where the worker did not live."""
+    def outcomes(self) -> Iterator[tuple[int, tuple[Outcome, ...]]]:
+        """Outcomes as they come, one for each side of a task.
+
+        The last one is the parent's own, of all sides together, where the worker did not live.
+        """
         standing = self._standing
         while standing.task < len(self._tasks):
             try:
                 message = self._next_message()
             except MalformedOutcomeError as error:
-                yield standing.task, self._failed(f"the worker's pipe was written to: {error}")
+                yield standing.task, (self._failed(f"the worker's pipe was written to: {error}"),)
                 return
             if message is None:
                 if self._gave_up():
                     return
-                yield standing.task, self._post_mortem()
+                yield standing.task, (self._post_mortem(),)
                 return
             _, task, outcome = message
             if task != standing.task or (outcome is None) == standing.started:
-                yield standing.task, self._failed("the worker's pipe was written to: out of turn")
+                out_of_turn = self._failed("the worker's pipe was written to: out of turn")
+                yield standing.task, (out_of_turn,)
                 return
             if outcome is None:
                 standing.started = True
-                standing.deadline_s = time.monotonic() + self._limits.timeout_s
+                standing.deadline_s = time.monotonic() + self._limit_s(task)
                 continue
             if not _answers(outcome, self._tasks[task]):
-                yield task, self._failed("the worker's pipe was written to: other figures")
+                yield task, (self._failed("the worker's pipe was written to: other figures"),)
                 return
-            yield task, outcome
+            standing.told.append(outcome)
+            if len(standing.told) < len(self._tasks[task].sides):
+                continue
+            yield task, tuple(standing.told)
             self._standing = standing = _Standing(
                 task=task + 1, deadline_s=time.monotonic() + self._limits.timeout_s
             )
+
+    def _limit_s(self, task: int) -> float:
+        return len(self._tasks[task].sides) * self._limits.timeout_s
 
     def _next_message(self) -> tuple[str, int, Outcome | None] | None:
         """The next message; None where the worker has died or its time is up."""
@@ -202,7 +237,7 @@ class _Worker:
 
     def _post_mortem(self) -> Outcome:
         if time.monotonic() >= self._standing.deadline_s:
-            message = f"no answer within {self._limits.timeout_s:g} s"
+            message = f"no answer within {self._limit_s(self._standing.task):g} s"
             return Outcome(status=Status.TIMEOUT, message=message)
         self._process.join(_EXIT_GRACE_S)
         cause = _cause_of_death(self._process.exitcode)
@@ -331,10 +366,11 @@ def _enter(
         with contextlib.suppress(OSError):
             os.write(1, _TASK_MARK)
         _send(messages, encode_message("start", index))
-        outcome = bench.perform(tasks[index])
+        outcomes = bench.perform(tasks[index])
         if os.getpid() != own_pid:
             os._exit(0)  # a copy that a kernel has forked and let return has nothing to say
-        _send(messages, encode_message("done", index, outcome))
+        for outcome in outcomes:
+            _send(messages, encode_message("done", index, outcome))
         if not bench.is_sound():
             break
     messages.close()

@@ -1,7 +1,7 @@
 """What a pass is to do: tasks, each one cell's check and timing, and the limits they run in."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfci.build import Build
 from perfci.history.model import Device
@@ -20,14 +20,18 @@ class Target:
 class Task:
     """Check a variant at a case and, with ``timers``, time it. ``seeds`` draw the inputs.
 
+    With an ``other`` build both are checked, and they are timed in turns: two sides of one cell,
+    on inputs of the same seeds.
+
     With ``proves``, see first that the case can tell right from wrong; with ``repeats``, whether
     the variant computes the same each time. With ``launches``, tell as well which kernels a call
-    that is timed launches. ``budget_s`` is what each timer may take where that is less than the
-    limits say.
+    that is timed launches. ``budget_s`` is what each timer may take of each side where that is less
+    than the limits say.
     """
 
     kernel: Kernel
     build: Build
+    other: Build | None = None
     case: Case
     timers: tuple[str, ...] = ()
     proves: bool = False
@@ -36,6 +40,15 @@ class Task:
     seeds: tuple[int, ...]
     timing_seeds: tuple[int, ...] = ()
     budget_s: float = math.inf
+
+    @property
+    def sides(self) -> tuple[Build, ...]:
+        """What is measured, an outcome each."""
+        return (self.build,) if self.other is None else (self.build, self.other)
+
+    def apart(self) -> "list[Task]":
+        """The same of each side by itself."""
+        return [replace(self, build=each, other=None) for each in self.sides]
 
     @property
     def cell(self) -> tuple[str, str, str]:

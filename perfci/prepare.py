@@ -52,7 +52,7 @@ class Prepared:
             cell_budget_s=limits.cell_budget_s,
             memory_bytes=limits.memory_bytes,
         )
-        for index, outcome in server.run(tasks, target=target, limits=longer):
+        for index, (outcome,) in server.run(tasks, target=target, limits=longer):
             observer.step("compile", index + 1, len(tasks), "/".join(tasks[index].cell))
             if outcome.status in (Status.PASSED, Status.SKIPPED):
                 marker = self._marker(*pending[index], target)

@@ -1,28 +1,29 @@
 """A run: builds, then passes, assembled into measurements.
 
 Each pass measures every cell once, in random order, in a fresh process. A cell that has failed is
-not tried again: it is a row with its status, and the others go on.
+not tried again: it is a row with its status, and the others go on. Two sides, where there are two,
+share every pass, and each cell's are timed in turns.
 """
 
 import math
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from perfci.anchors import ANCHOR_BUDGET_S
 from perfci.build import Build, build
 from perfci.config import Config
 from perfci.device import memory_bytes
-from perfci.history.model import Contract, Measurement, Metric, Pass, Status, is_anchor
-from perfci.history.plain import PlainError, plain, record
-from perfci.history.text import one_line, printable
+from perfci.history.model import Measurement, Status, is_anchor
 from perfci.kernel import Variant, skip_reason
-from perfci.outcome import Outcome
+from perfci.outcome import Outcome, require_pair
 from perfci.passes import PassServer
 from perfci.plan import Limits, Target, Task
+from perfci.precision import Precision
 from perfci.prepare import Prepared
 from perfci.progress import Observer
+from perfci.rows import State, rows_of
 from perfci.selection import Cell, variants_of
 from perfci.timers import TIMERS, timers_on
 
@@ -42,56 +43,124 @@ class Measured:
     duration_s: float
 
 
-@dataclass(slots=True, kw_only=True)
-class _Progress:
-    """What is known so far of one cell."""
-
-    cell: Cell
-    build: Build
-    failure: Outcome | None = None
-    outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
-
-
 def measure(
     cells: Sequence[Cell],
     config: Config,
     *,
     target: Target,
     server: PassServer,
-    passes: int,
+    passes: int | Precision,
     timed: bool = True,
     observer: Observer,
 ) -> Measured:
-    """Build, check and (where ``timed``) time cells.
+    """Build, check and (where ``timed``) time cells, in so many passes or until it is precise.
 
     KeyboardInterrupt before the first pass is complete goes through; after that it ends the run
     with the passes that are complete.
     """
+    (measured,) = _measure(
+        [cells],
+        config,
+        target=target,
+        server=server,
+        passes=passes if timed else 1,
+        timed=timed,
+        observer=observer,
+    )
+    return measured
+
+
+def measure_pair(
+    baseline: Sequence[Cell],
+    contender: Sequence[Cell],
+    config: Config,
+    *,
+    target: Target,
+    server: PassServer,
+    passes: int,
+    observer: Observer,
+) -> tuple[Measured, Measured]:
+    """Measure two sides in the same passes, each cell's in turns, as ``measure`` does one.
+
+    ``contender`` has the cells of ``baseline``, in its order; cases and references are the
+    baseline's. A cell of which one side failed has no figures on the other.
+    """
+    first, second = _measure(
+        [baseline, contender],
+        config,
+        target=target,
+        server=server,
+        passes=passes,
+        timed=True,
+        observer=observer,
+    )
+    return first, second
+
+
+def _measure(
+    sides: Sequence[Sequence[Cell]],
+    config: Config,
+    *,
+    target: Target,
+    server: PassServer,
+    passes: int | Precision,
+    timed: bool,
+    observer: Observer,
+) -> list[Measured]:
     start_s = time.monotonic()
-    states = _begin(cells, config, target, observer)
+    begun = [_begin(cells, config, target, observer) for cells in sides]
     limits = _limits(config, target)
-    live = [(each.build, each.cell) for each in states if each.failure is None]
+    live = [(each.build, each.cell) for states in begun for each in states if not each.failure]
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
     timers = timers_on(target.device.kind) if timed else ()
+    together = list(zip(*begun, strict=True))
     complete, interrupted = 0, False
     try:
-        for index in range(passes if timed else 1):
-            fresh = _one_pass(states, server, limits, target, index, timers, observer)
+        while not _is_over(passes, complete, together, timers, time.monotonic() - start_s):
+            fresh = _one_pass(together, server, limits, target, complete, timers, observer)
             for state, outcome in fresh:
-                state.outcomes.append((index, outcome))
-                if outcome.status is not Status.PASSED:
-                    state.failure = outcome
+                state.add(complete, outcome)
             complete += 1
     except KeyboardInterrupt:
         if not complete:
             raise
         interrupted = True
-    return Measured(
-        measurements=tuple(row for state in states for row in _rows(state, timers, target)),
-        passes=complete,
-        interrupted=interrupted,
-        duration_s=time.monotonic() - start_s,
-    )
+    duration_s = time.monotonic() - start_s
+    precision = passes.target if isinstance(passes, Precision) else None
+    return [
+        Measured(
+            measurements=tuple(
+                row
+                for each in states
+                for row in rows_of(each, timers, target=target, precision=precision)
+            ),
+            passes=complete,
+            interrupted=interrupted,
+            duration_s=duration_s,
+        )
+        for states in begun
+    ]
+
+
+def _is_over(
+    passes: int | Precision,
+    complete: int,
+    together: Sequence[Sequence[State]],
+    timers: Sequence[str],
+    spent_s: float,
+) -> bool:
+    """Whether there are enough passes. Anchors are the machine's: they hold up nothing."""
+    if isinstance(passes, int):
+        return complete >= passes
+    means_ns = [
+        means
+        for sides in together
+        for state in sides
+        if not is_anchor(state.cell.kernel.name) and state.failure is None
+        for name in timers
+        if (means := state.pass_means_ns(TIMERS[name].contract))
+    ]
+    return passes.is_over(means_ns, passes=complete, spent_s=spent_s)
 
 
 def architectures_for(config: Config, target: Target | None) -> tuple[str, ...]:
@@ -136,14 +205,14 @@ def prepare_all(
 
 def _begin(
     cells: Sequence[Cell], config: Config, target: Target, observer: Observer
-) -> list[_Progress]:
+) -> list[State]:
     """Every cell with its build, the ones that cannot go on marked as failed or skipped."""
     architectures = architectures_for(config, target)
     built = build_all(variants_of(cells), config, architectures, observer)
     builds = {each.variant.key: each for each in built}
     states = []
     for cell in cells:
-        state = _Progress(cell=cell, build=builds[cell.variant.key])
+        state = State(cell=cell, build=builds[cell.variant.key])
         reason = _skip_reason(cell, target)
         if reason:
             state.failure = Outcome(status=Status.SKIPPED, message=reason)
@@ -161,55 +230,70 @@ def _skip_reason(cell: Cell, target: Target) -> str:
 
 
 def _one_pass(
-    states: Sequence[_Progress],
+    together: Sequence[Sequence[State]],
     server: PassServer,
     limits: Limits,
     target: Target,
     index: int,
     timers: Sequence[str],
     observer: Observer,
-) -> list[tuple[_Progress, Outcome]]:
+) -> list[tuple[State, Outcome]]:
     """One pass over all cells that are still alive; checks alone belong to the first."""
     alive = [
-        each for each in states if each.failure is None and (index == 0 or each.cell.case.timed)
+        living
+        for sides in together
+        if (living := _living(sides, timers)) and (index == 0 or sides[0].cell.case.timed)
     ]
     repeated = _first_of_each(alive) if index == 0 else []
     random.shuffle(alive)
     tasks = [
         _task(
-            state,
+            sides,
             timers,
             first=index == 0,
-            repeats=state in repeated,
+            repeats=sides in repeated,
             on_gpu=target.device.kind == "cuda",
         )
-        for state in alive
+        for sides in alive
     ]
     phase = f"pass {index + 1}" if timers else "check"
-    ended = []
-    for done, (number, outcome) in enumerate(server.run(tasks, target=target, limits=limits), 1):
-        ended.append((alive[number], outcome))
+    ended: list[tuple[State, Outcome]] = []
+    for done, (number, outcomes) in enumerate(server.run(tasks, target=target, limits=limits), 1):
+        ended += zip(alive[number], outcomes, strict=True)
         observer.step(phase, done, len(tasks), "/".join(tasks[number].cell))
     return ended
 
 
-def _first_of_each(states: Sequence[_Progress]) -> list[_Progress]:
+def _living(sides: Sequence[State], timers: Sequence[str]) -> Sequence[State]:
+    """The sides of a cell that go on: of one that is timed all or none."""
+    living = [each for each in sides if each.failure is None]
+    if len(living) == len(sides) or not (timers and sides[0].cell.case.timed):
+        return living
+    ends = [each.failure or Outcome(status=Status.PASSED) for each in sides]
+    for each, end in zip(sides, require_pair(ends), strict=True):
+        each.failure = end
+    return []
+
+
+def _first_of_each(cells: Sequence[Sequence[State]]) -> list[Sequence[State]]:
     """The first cell of each variant, which is one that is timed where there is any."""
-    first: dict[tuple[str, str], _Progress] = {}
-    for state in states:
-        first.setdefault(state.cell.variant.key, state)
+    first: dict[tuple[str, str], Sequence[State]] = {}
+    for sides in cells:
+        first.setdefault(sides[0].cell.variant.key, sides)
     return list(first.values())
 
 
 def _task(
-    state: _Progress, timers: Sequence[str], *, first: bool, repeats: bool, on_gpu: bool
+    sides: Sequence[State], timers: Sequence[str], *, first: bool, repeats: bool, on_gpu: bool
 ) -> Task:
-    case = state.cell.case
+    cell = sides[0].cell
+    case = cell.case
     # An anchor is the library's own way: to look at it once in a pass is enough.
-    anchor = is_anchor(state.cell.kernel.name)
+    anchor = is_anchor(cell.kernel.name)
     return Task(
-        kernel=state.cell.kernel,
-        build=state.build,
+        kernel=cell.kernel,
+        build=sides[0].build,
+        other=sides[1].build if len(sides) > 1 else None,
         case=case,
         timers=tuple(timers) if case.timed else (),
         proves=first and not anchor,
@@ -238,102 +322,3 @@ def _limits(config: Config, target: Target) -> Limits:
         cell_budget_s=config.cell_budget_s,
         memory_bytes=memory,
     )
-
-
-def _rows(state: _Progress, timers: Sequence[str], target: Target) -> Iterator[Measurement]:
-    """The measurements of one cell: one a contract, or one without where it is only checked."""
-    contracts: Sequence[Contract | None] = [None]
-    if state.cell.case.timed and timers:
-        contracts = [TIMERS[name].contract for name in timers]
-    for contract in contracts:
-        yield _recordable(_row(state, contract, target))
-
-
-def _recordable(row: Measurement) -> Measurement:
-    """The row, or one that says why it cannot be kept: code under test must not cost the others.
-
-    What a worker said is well formed, and yet a kernel that speaks in its worker's place could
-    say what no store takes.
-    """
-    try:
-        record(Measurement, plain(row))
-    except PlainError as error:
-        message = one_line(f"cannot be recorded: {error}")
-        return replace(row, status=Status.RUNTIME_ERROR, message=message, passes=(), metrics=())
-    return row
-
-
-def _row(state: _Progress, contract: Contract | None, target: Target) -> Measurement:
-    cell, variant = state.cell, state.cell.variant
-    outcomes = [outcome for _, outcome in state.outcomes]
-    final = state.failure or outcomes[-1]
-    passes: list[Pass] = []
-    if final.status is Status.PASSED and contract is not None:
-        final = _of_timer(final, outcomes, contract)
-    if final.status is Status.PASSED and contract is not None:
-        passes = [
-            Pass(
-                index=index,
-                samples_ns=timing.samples_ns,
-                loops=timing.loops,
-                stop=timing.stop,
-                clocks=timing.clocks,
-            )
-            for index, outcome in state.outcomes
-            for timing in outcome.timings
-            if timing.contract == contract
-        ]
-    message = final.message
-    if state.failure is not None and len(outcomes) > 1:
-        message = f"passed {len(outcomes) - 1} passes, then: {message}"
-    return Measurement(
-        kernel=variant.kernel,
-        case=cell.case.name,
-        variant=variant.name,
-        contract=contract,
-        status=final.status,
-        message=printable(message),
-        passes=tuple(passes),
-        metrics=_metrics(state, outcomes),
-        workload_digest=cell.kernel.workload_digest(cell.case),
-        source_digest=state.build.digest,
-        identity=_identity(state, outcomes, target),
-        launches=outcomes[0].launches if outcomes else (),
-    )
-
-
-def _identity(
-    state: _Progress, outcomes: Sequence[Outcome], target: Target
-) -> tuple[tuple[str, str], ...]:
-    """What is known of the code; what a worker says of what its build has said is not believed."""
-    built = state.build.code.texts(target.device.compute_capability)
-    told = outcomes[0].identity if outcomes else ()
-    return tuple({**dict(built), **dict(told), **dict(built)}.items())
-
-
-def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -> Outcome:
-    """The outcome as one timer sees it: invalid where it could not time the cell in some pass."""
-    for outcome in outcomes:
-        reason = dict(outcome.invalid).get(contract.label)
-        if reason is not None:
-            return replace(final, status=Status.INVALID_TIMING, message=reason)
-    notes = [
-        timing.note
-        for outcome in outcomes
-        for timing in outcome.timings
-        if timing.contract == contract and timing.note
-    ]
-    return replace(final, message=notes[0]) if notes else final
-
-
-def _metrics(state: _Progress, outcomes: Sequence[Outcome]) -> tuple[Metric, ...]:
-    """The worst figure of every metric over all passes, and the time it took to compile."""
-    worst: dict[str, Metric] = {}
-    for outcome in outcomes:
-        for metric in outcome.metrics:
-            known = worst.get(metric.name)
-            if known is None or metric.value > known.value:
-                worst[metric.name] = metric
-    if state.build.library is not None:
-        worst["compile_s"] = Metric(name="compile_s", value=state.build.compile_s, unit="s")
-    return tuple(worst.values())

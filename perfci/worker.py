@@ -5,11 +5,15 @@ imported this module starts passes quickly. A task that raises is an outcome; on
 hangs the process is seen by the parent (perfci.passes).
 """
 
-from dataclasses import replace
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
+from perfci.build import Build
 from perfci.check import (
     BadCaseError,
     Subject,
@@ -20,18 +24,18 @@ from perfci.check import (
     synchronise,
 )
 from perfci.clocks import read_clock
-from perfci.entry import Entry, load_entry
+from perfci.entry import Call, Entry, load_again, load_entry
 from perfci.footprint import add_footprint
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
-from perfci.outcome import Outcome, Timing
+from perfci.outcome import Outcome, Timing, require_pair
 from perfci.outputs import GuardedOutputs, kept
 from perfci.plan import Limits, Target, Task
 from perfci.recheck import TimedSets, find_memory, recheck
 from perfci.repeats import find_variation
 from perfci.surroundings import read_surroundings, replaced_function
-from perfci.timers import TIMERS, InvalidTimingError, Workload, timer
-from perfci.timers.sampling import measure
+from perfci.timers import TIMERS, InvalidTimingError, Reader, Workload, timer
+from perfci.timers.sampling import measure_in_turns
 from perfci.weakness import find_weakness
 
 
@@ -46,7 +50,7 @@ class Bench:
         self._entries: dict[str, Entry] = {}
         self._weaknesses: dict[tuple[str, str], str] = {}
         self._surroundings = read_surroundings()
-        self._last = Status.PASSED
+        self._last: set[Status] = set()
 
     def is_sound(self) -> bool:
         """Whether this process can go on with another kernel's cells.
@@ -54,56 +58,52 @@ class Bench:
         It cannot after a fault, nor where a kernel has changed what the next one would meet.
         """
         return (
-            self._last not in (Status.RUNTIME_ERROR, Status.BUILD_FAILED)
+            not self._last & {Status.RUNTIME_ERROR, Status.BUILD_FAILED}
             and read_surroundings() == self._surroundings
             and is_sound(self._device)
         )
 
-    def perform(self, task: Task) -> Outcome:
-        """Check one cell and, where it is right, time it."""
-        outcome = self._performed(task)
+    def perform(self, task: Task) -> tuple[Outcome, ...]:
+        """Check the sides of one cell and, where all are right, time them; an outcome each."""
+        outcomes = self._performed(task)
         if replaced := replaced_function():
             message = f"replaces {replaced}, by which it would be judged"
             outcome = Outcome(status=Status.RUNTIME_ERROR, message=message)
-        self._last = outcome.status
-        return outcome
+            outcomes = (outcome,) * len(outcomes)
+        self._last = {each.status for each in outcomes}
+        return outcomes
 
-    def _performed(self, task: Task) -> Outcome:
-        try:
-            subject = self._subject(task)
-        except Exception as error:  # noqa: BLE001 — a variant's import may raise anything
-            return Outcome(
-                status=Status.BUILD_FAILED, message=f"cannot be loaded: {describe(error)}"
-            )
-        try:
-            if task.proves:
-                self._prove(subject, task)
-            checked = check(subject, task.seeds)
-            if checked.status is Status.PASSED and task.repeats:
-                checked = _repeated(subject, task, checked)
-            if checked.status is not Status.PASSED or not task.timers:
-                return checked
-            return self._timed(subject, task, checked)
-        except MemoryError:
-            return Outcome(status=Status.RUNTIME_ERROR, message="out of memory")
-        except Exception as error:  # noqa: BLE001 — and so may its call
-            return Outcome(status=Status.RUNTIME_ERROR, message=describe(error))
+    def _performed(self, task: Task) -> tuple[Outcome, ...]:
+        # Who is loaded, checked and laid out in memory first must favour neither side.
+        order = random.sample(range(len(task.sides)), len(task.sides))
+        outcomes: dict[int, Outcome] = {}
+        sides: list[_Side] = []
+        for number in order:
+            build = task.sides[number]
+            again = any(each.build.digest == build.digest for each in sides)
+            try:
+                subject = self._subject(task, build, again=again)
+            except Exception as error:  # noqa: BLE001 — a variant's import may raise anything
+                message = f"cannot be loaded: {describe(error)}"
+                outcomes[number] = Outcome(status=Status.BUILD_FAILED, message=message)
+                continue
+            try:
+                outcomes[number] = self._checked(task, build, subject)
+            except Exception as error:  # noqa: BLE001 — and so may its call
+                outcomes[number] = _failure(error)
+            sides.append(_Side(number=number, build=build, subject=subject))
+        if task.timers and all(each.status is Status.PASSED for each in outcomes.values()):
+            self._time(task, sides, outcomes)
+        in_order = [outcomes[number] for number in sorted(outcomes)]
+        return require_pair(in_order) if task.timers else tuple(in_order)
 
-    def _subject(self, task: Task) -> Subject:
-        name = task.kernel.name
-        if name not in self._references:
-            self._references[name] = load_reference(task.kernel)
-        key = f"{name}/{task.build.variant.name}/{task.build.digest}"
-        if key not in self._entries:
-            self._entries[key] = load_entry(task.build)
-        return Subject(
-            entry=self._entries[key],
-            reference=self._references[name],
-            kernel=task.kernel,
-            case=task.case,
-            device=self._device,
-            tf32=task.build.variant.declaration.tf32,
-        )
+    def _checked(self, task: Task, build: Build, subject: Subject) -> Outcome:
+        if task.proves:
+            self._prove(subject, task)
+        checked = check(subject, task.seeds)
+        if checked.status is Status.PASSED and task.repeats:
+            return _repeated(subject, task, build, checked)
+        return checked
 
     def _prove(self, subject: Subject, task: Task) -> None:
         """Raise BadCaseError where the case would accept what is wrong; looked at once a case."""
@@ -113,77 +113,197 @@ class Bench:
         if accepted := self._weaknesses[key]:
             raise BadCaseError(f"the case accepts {accepted}, so that it proves nothing; change it")
 
-    def _timed(self, subject: Subject, task: Task, checked: Outcome) -> Outcome:
-        templates = output_templates(subject)
-        arguments = [
-            draw_inputs(subject.reference, task.case, device=self._device, seed=seed)
-            for seed in task.timing_seeds
-        ]
-        outputs = [GuardedOutputs(templates) for _ in arguments]
-        calls = [
-            subject.entry.bind(each, into.tensors)
-            for each, into in zip(arguments, outputs, strict=True)
-        ]
-        set_bytes = count_bytes([*arguments[0].values(), *templates])
-        workload = Workload(
-            calls=calls,
-            set_bytes=set_bytes,
-            device=subject.device,
-            poison=lambda returned: _wipe(outputs[0], returned, arguments[0]),
+    def _subject(self, task: Task, build: Build, *, again: bool) -> Subject:
+        name = task.kernel.name
+        if name not in self._references:
+            self._references[name] = load_reference(task.kernel)
+        key = f"{name}/{build.variant.name}/{build.digest}/{again}"
+        if key not in self._entries:
+            self._entries[key] = load_again(build) if again else load_entry(build)
+        return Subject(
+            entry=self._entries[key],
+            reference=self._references[name],
+            kernel=task.kernel,
+            case=task.case,
+            device=self._device,
+            tf32=build.variant.declaration.tf32,
         )
-        sets = TimedSets(arguments=arguments, outputs=outputs, calls=calls)
-        with torch.no_grad():
-            own = outputs[0].tensors if subject.entry.writes_outputs else None
-            timings, invalid, left = self._read_timers(task, workload, own)
-            memory = find_memory(subject, sets, task.timing_seeds[0]) if task.proves else ""
-            if memory:
-                timings, invalid = (
-                    [],
-                    [(TIMERS[each].contract.label, memory) for each in task.timers],
-                )
-            try:
-                recheck(subject, sets, [] if memory else left)
-            except WrongError as wrong:
-                message = f"right before the timing, wrong after it: {wrong.message}"
-                return Outcome(status=wrong.status, message=message, metrics=checked.metrics)
-            if task.launches:
-                # Last, so that this pass checks and times in the same state as the others.
-                checked = add_footprint(
-                    checked,
-                    calls[0],
-                    entry=subject.entry,
-                    build=task.build,
-                    outputs=templates,
-                )
-        return replace(checked, timings=tuple(timings), invalid=tuple(invalid))
 
-    def _read_timers(
-        self, task: Task, workload: Workload, own: object
-    ) -> tuple[list[Timing], list[tuple[str, str]], list[object]]:
-        """What each timer reads, why one could not, and what each has left of the first set.
+    def _time(self, task: Task, sides: Sequence["_Side"], outcomes: dict[int, Outcome]) -> None:
+        """Add what the timers read to the outcomes; of a side that fails it becomes its own."""
+        try:
+            with torch.no_grad():
+                for side in sides:
+                    with _blaming(side):
+                        side.lay_out(task)
+                self._read_timers(task, sides)
+                if task.proves:
+                    _refuse_memory(task, sides)
+                for side in sides:
+                    with _blaming(side):
+                        recheck(side.subject, side.sets, side.left)
+                if task.launches:
+                    # Last, so that this pass checks and times in the same state as the others.
+                    for side in sides:
+                        with _blaming(side):
+                            outcomes[side.number] = side.add_footprint(outcomes[side.number])
+        except _SideError as blamed:
+            number = blamed.side.number
+            outcomes[number] = _failure(blamed.cause, outcomes[number])
+            return
+        for side in sides:
+            outcomes[side.number] = replace(
+                outcomes[side.number],
+                timings=tuple(side.timings),
+                invalid=tuple(side.invalid),
+            )
 
-        ``own`` are the outputs of the first set where the variant writes them.
-        """
-        timings: list[Timing] = []
-        left: list[object] = []
-        invalid: list[tuple[str, str]] = []
+    def _read_timers(self, task: Task, sides: Sequence["_Side"]) -> None:
+        """What each timer reads of the sides in turns, and why one could not."""
         budget_s = min(task.budget_s, self._limits.cell_budget_s)
         for name in task.timers:
             contract = TIMERS[name].contract
             before = read_clock(self._uuid)
             try:
-                reader = timer(name).open_reader(workload)
-                timing = measure(reader, contract=contract, budget_s=budget_s)
-            except InvalidTimingError as error:
-                invalid.append((contract.label, str(error)))
+                readers = [side.open_reader(name) for side in sides]
+                timings = measure_in_turns(readers, contract=contract, budget_s=budget_s)
+            except _SideError as blamed:
+                if not isinstance(blamed.cause, InvalidTimingError):
+                    raise
+                for side in sides:
+                    side.invalid.append((contract.label, _said_of(side, blamed)))
                 continue
             clocks = tuple(each for each in (before, read_clock(self._uuid)) if each is not None)
-            timings.append(replace(timing, clocks=clocks))
-            written = own if own is not None else reader.returned
-            if written is not None:
-                synchronise(self._device)
-                left.append(kept(written))
-        return timings, invalid, left
+            for side, reader, timing in zip(sides, readers, timings, strict=True):
+                side.timings.append(replace(timing, clocks=clocks))
+                with _blaming(side):
+                    side.keep_left(reader)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Side:
+    """One build of a cell while it is timed: what is called, and what was read."""
+
+    number: int
+    build: Build
+    subject: Subject
+    arguments: list[Arguments] = field(default_factory=list)
+    templates: tuple[Tensor, ...] = ()
+    outputs: list[GuardedOutputs] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    set_bytes: int = 0
+    timings: list[Timing] = field(default_factory=list)
+    invalid: list[tuple[str, str]] = field(default_factory=list)
+    left: list[object] = field(default_factory=list)
+
+    @property
+    def sets(self) -> TimedSets:
+        """The sets of arguments and outputs that calls take turns on."""
+        return TimedSets(arguments=self.arguments, outputs=self.outputs, calls=self.calls)
+
+    def lay_out(self, task: Task) -> None:
+        """Draw arguments of its own from the task's seeds, and bind them to outputs of its own."""
+        subject = self.subject
+        self.templates = output_templates(subject)
+        self.arguments = [
+            draw_inputs(subject.reference, task.case, device=subject.device, seed=seed)
+            for seed in task.timing_seeds
+        ]
+        self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
+        self.calls = [
+            subject.entry.bind(each, into.tensors)
+            for each, into in zip(self.arguments, self.outputs, strict=True)
+        ]
+        self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
+
+    def open_reader(self, name: str) -> Reader:
+        """What reads this side by a timer; what goes wrong in it is this side's."""
+        workload = Workload(
+            calls=self.calls,
+            set_bytes=self.set_bytes,
+            device=self.subject.device,
+            poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
+        )
+        with _blaming(self):
+            reader = timer(name).open_reader(workload)
+
+        def call() -> None:
+            with _blaming(self):
+                reader.call()
+
+        def read() -> list[float]:
+            with _blaming(self):
+                return reader.read()
+
+        return replace(reader, call=call, read=read)
+
+    def keep_left(self, reader: Reader) -> None:
+        """Keep what a timer has left of the first set, to be judged once all have read."""
+        own = self.outputs[0].tensors if self.subject.entry.writes_outputs else None
+        written = own if own is not None else reader.returned
+        if written is not None:
+            synchronise(self.subject.device)
+            self.left.append(kept(written))
+
+    def add_footprint(self, checked: Outcome) -> Outcome:
+        """The outcome with what a call launches, and whatever else its run has left to see."""
+        return add_footprint(
+            checked,
+            self.calls[0],
+            entry=self.subject.entry,
+            build=self.build,
+            outputs=self.templates,
+        )
+
+
+class _SideError(Exception):
+    """What went wrong, and with which side."""
+
+    def __init__(self, side: _Side, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.side = side
+        self.cause = cause
+
+
+@contextmanager
+def _blaming(side: _Side) -> Iterator[None]:
+    """Say of what goes wrong that it is a side's."""
+    try:
+        yield
+    except Exception as error:
+        raise _SideError(side, error) from error
+
+
+def _said_of(side: _Side, blamed: _SideError) -> str:
+    """What a row says of a reason for which its cell has no latency: whose it is."""
+    return f"{'' if side is blamed.side else 'the other side '}{blamed.cause}"
+
+
+def _refuse_memory(task: Task, sides: Sequence[_Side]) -> None:
+    """Take no latency of a cell for one of which a side remembers what it has computed."""
+    for side in sides:
+        with _blaming(side):
+            memory = find_memory(side.subject, side.sets, task.timing_seeds[0])
+        if not memory:
+            continue
+        blamed = _SideError(side, InvalidTimingError(memory))
+        for each in sides:
+            each.timings.clear()
+            each.left.clear()
+            each.invalid[:] = [
+                (TIMERS[name].contract.label, _said_of(each, blamed)) for name in task.timers
+            ]
+        return
+
+
+def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:
+    """What an exception of a variant's code, or one about its outputs, makes of its cell."""
+    if isinstance(error, WrongError):
+        message = f"right before the timing, wrong after it: {error.message}"
+        metrics = () if checked is None else checked.metrics
+        return Outcome(status=error.status, message=message, metrics=metrics)
+    message = "out of memory" if isinstance(error, MemoryError) else describe(error)
+    return Outcome(status=Status.RUNTIME_ERROR, message=message)
 
 
 def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> None:
@@ -201,9 +321,9 @@ def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> No
             each.fill_(float("nan"))
 
 
-def _repeated(subject: Subject, task: Task, checked: Outcome) -> Outcome:
+def _repeated(subject: Subject, task: Task, build: Build, checked: Outcome) -> Outcome:
     """The outcome with whether the variant is deterministic; a failed one where it should be."""
-    declared = task.build.variant.declaration
+    declared = build.variant.declaration
     variation = find_variation(subject, task.seeds[0])
     if variation and not (declared.nondeterministic or declared.peer):
         message = f"{variation}; declare nondeterministic = true if that is meant"

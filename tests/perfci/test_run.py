@@ -82,7 +82,7 @@ class _Server:
     def __init__(self) -> None:
         self.asked: list[tuple[str, bool]] = []
 
-    def run(self, tasks: Sequence[Task], **_: object) -> Iterator[tuple[int, Outcome]]:
+    def run(self, tasks: Sequence[Task], **_: object) -> Iterator[tuple[int, tuple[Outcome]]]:
         for index, task in enumerate(tasks):
             self.asked.append((task.case.name, task.launches))
             timings = tuple(
@@ -95,7 +95,7 @@ class _Server:
                 for name in task.timers
             )
             told = (_LAUNCH, _COPY) if task.launches and task.timers else ()
-            yield index, Outcome(status=Status.PASSED, timings=timings, launches=told)
+            yield index, (Outcome(status=Status.PASSED, timings=timings, launches=told),)
 
 
 def _measured(root: Path, device: Device, server: Any, **options: Any) -> Sequence[Measurement]:

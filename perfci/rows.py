@@ -1,0 +1,148 @@
+"""What became of a cell in its passes, and the rows of a run that this makes. Torch-free."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from perfci.build import Build
+from perfci.history.model import Contract, Measurement, Metric, Pass, Status
+from perfci.history.plain import PlainError, plain, record
+from perfci.history.summary import interquartile_mean, summarise
+from perfci.history.text import one_line, printable
+from perfci.outcome import Outcome
+from perfci.plan import Target
+from perfci.precision import stop_of
+from perfci.selection import Cell
+from perfci.timers import TIMERS
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """What is known so far of one cell: its outcomes by pass, and what ended it if it failed."""
+
+    cell: Cell
+    build: Build
+    failure: Outcome | None = None
+    outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
+
+    def add(self, index: int, outcome: Outcome) -> None:
+        """Add what became of the cell in a pass."""
+        self.outcomes.append((index, outcome))
+        if outcome.status is not Status.PASSED:
+            self.failure = outcome
+
+    def pass_means_ns(self, contract: Contract) -> list[float]:
+        """Each pass's interquartile mean under a contract."""
+        return [
+            interquartile_mean(timing.samples_ns)
+            for _, outcome in self.outcomes
+            for timing in outcome.timings
+            if timing.contract == contract
+        ]
+
+
+def rows_of(
+    state: State, timers: Sequence[str], *, target: Target, precision: float | None = None
+) -> Iterator[Measurement]:
+    """The measurements of one cell: one a contract, or one without where it is only checked.
+
+    ``precision`` is what half an interval was to be in units of the latency, where passes were added
+    for it: the rows say how that ended.
+    """
+    contracts: Sequence[Contract | None] = [None]
+    if state.cell.case.timed and timers:
+        contracts = [TIMERS[name].contract for name in timers]
+    for contract in contracts:
+        row = _row(state, contract, target)
+        if precision is not None and row.passes:
+            row = replace(row, stop=stop_of(summarise(row.passes).pass_means_ns, target=precision))
+        yield _recordable(row)
+
+
+def _recordable(row: Measurement) -> Measurement:
+    """The row, or one that says why it cannot be kept: code under test must not cost the others.
+
+    What a worker said is well formed, and yet a kernel that speaks in its worker's place could
+    say what no store takes.
+    """
+    try:
+        record(Measurement, plain(row))
+    except PlainError as error:
+        message = one_line(f"cannot be recorded: {error}")
+        return replace(row, status=Status.RUNTIME_ERROR, message=message, passes=(), metrics=())
+    return row
+
+
+def _row(state: State, contract: Contract | None, target: Target) -> Measurement:
+    cell, variant = state.cell, state.cell.variant
+    outcomes = [outcome for _, outcome in state.outcomes]
+    final = state.failure or outcomes[-1]
+    passes: list[Pass] = []
+    if final.status is Status.PASSED and contract is not None:
+        final = _of_timer(final, outcomes, contract)
+    if final.status is Status.PASSED and contract is not None:
+        passes = [
+            Pass(
+                index=index,
+                samples_ns=timing.samples_ns,
+                loops=timing.loops,
+                stop=timing.stop,
+                clocks=timing.clocks,
+            )
+            for index, outcome in state.outcomes
+            for timing in outcome.timings
+            if timing.contract == contract
+        ]
+    message = final.message
+    if state.failure is not None and len(outcomes) > 1:
+        message = f"passed {len(outcomes) - 1} passes, then: {message}"
+    return Measurement(
+        kernel=variant.kernel,
+        case=cell.case.name,
+        variant=variant.name,
+        contract=contract,
+        status=final.status,
+        message=printable(message),
+        passes=tuple(passes),
+        metrics=_metrics(state, outcomes),
+        workload_digest=cell.kernel.workload_digest(cell.case),
+        source_digest=state.build.digest,
+        identity=_identity(state, outcomes, target),
+        launches=outcomes[0].launches if outcomes else (),
+    )
+
+
+def _identity(
+    state: State, outcomes: Sequence[Outcome], target: Target
+) -> tuple[tuple[str, str], ...]:
+    """What is known of the code; what a worker says of what its build has said is not believed."""
+    built = state.build.code.texts(target.device.compute_capability)
+    told = outcomes[0].identity if outcomes else ()
+    return tuple({**dict(built), **dict(told), **dict(built)}.items())
+
+
+def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -> Outcome:
+    """The outcome as one timer sees it: invalid where it could not time the cell in some pass."""
+    for outcome in outcomes:
+        reason = dict(outcome.invalid).get(contract.label)
+        if reason is not None:
+            return replace(final, status=Status.INVALID_TIMING, message=reason)
+    notes = [
+        timing.note
+        for outcome in outcomes
+        for timing in outcome.timings
+        if timing.contract == contract and timing.note
+    ]
+    return replace(final, message=notes[0]) if notes else final
+
+
+def _metrics(state: State, outcomes: Sequence[Outcome]) -> tuple[Metric, ...]:
+    """The worst figure of every metric over all passes, and the time it took to compile."""
+    worst: dict[str, Metric] = {}
+    for outcome in outcomes:
+        for metric in outcome.metrics:
+            known = worst.get(metric.name)
+            if known is None or metric.value > known.value:
+                worst[metric.name] = metric
+    if state.build.library is not None:
+        worst["compile_s"] = Metric(name="compile_s", value=state.build.compile_s, unit="s")
+    return tuple(worst.values())
