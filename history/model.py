@@ -332,6 +332,11 @@ class RunSummary:
     status_counts: tuple[tuple[Status, int], ...]
     pair: str = ""
 
+    @property
+    def is_study(self) -> bool:
+        """Whether it studies its testbed's noise, and nothing of the code."""
+        return self.trigger == NOISE_TRIGGER
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class SeriesKey:
@@ -356,7 +361,9 @@ class Comparison:
 
     ``ratio`` is contender over baseline (above 1 is slower) and ``interval`` its confidence
     interval; both None where there is nothing to compare. ``smallest_visible_change`` is the
-    relative change that these passes could have shown.
+    relative change that these passes could have shown. ``paired_passes`` counts the passes that
+    held both sides; without any, the sides were measured apart. ``is_studied`` says that the noise
+    of this cell was measured on its testbed; it is assumed otherwise.
     """
 
     key: SeriesKey
@@ -367,3 +374,5 @@ class Comparison:
     ratio: float | None = None
     interval: tuple[float, float] | None = None
     smallest_visible_change: float | None = None
+    paired_passes: int = 0
+    is_studied: bool = False

@@ -7,10 +7,14 @@ contract with its version, and the workload (reference and case) must be the sam
 interquartile means; runs weigh the same. Of a cell that ended differently in several runs, a
 contender is given its worst end and a baseline its best, so that a second try hides no failure.
 
-*Scale.* The passes of one run cannot see what differs from run to run. Until a study of a testbed
-against itself says better, that spread is assumed, not measured: :data:`ASSUMED_RUN_SPREAD`. An
-interval is never narrower than the assumption allows, and wider where several runs of a side
-disagree by more.
+*Pairs.* Where both sides have runs that were measured together, these alone count: the logarithm
+of each pass's ratio is one reading, in which what the process and the hour did has cancelled.
+
+*Scale.* The passes of one run cannot see what differs from run to run, and few passes of a pair may
+agree by chance. How far they lie apart without a reason is what a study of the testbed against
+itself has measured (perfci.noise); for a cell without one it is assumed:
+:data:`ASSUMED_RUN_SPREAD`. An interval is never narrower than that allows, and wider where several
+runs, or the passes of a pair, disagree by more.
 
 *Verdict.* Regression and improvement need both: significance among all the cells compared, after
 Benjamini and Hochberg, and an interval wholly beyond the threshold. Thresholds are symmetric in
@@ -18,11 +22,19 @@ the logarithm: beyond +5 % is above a ratio of 1.05 or below 1/1.05.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfci import stats
-from perfci.history.model import Cell, Comparison, RunSummary, SeriesKey, Status, Verdict
+from perfci.history.model import (
+    Cell,
+    Comparison,
+    Environment,
+    RunSummary,
+    SeriesKey,
+    Status,
+    Verdict,
+)
 
 ASSUMED_RUN_SPREAD = {"cold": 0.01, "hot": 0.01}
 """Assumed relative standard deviation from run to run, by contract: as large as what was measured
@@ -30,6 +42,9 @@ from process to process behind a stream blocker (0.9 % of 10 µs)."""
 
 ASSUMED_RUN_SPREAD_ELSEWHERE = 0.02
 """The same for every other timer, which sees the host: twice that."""
+
+_ASSUMED_DEGREES = 10.0
+"""How many degrees of freedom an assumption is trusted with."""
 
 _BEST_FIRST = (
     Status.PASSED,
@@ -44,6 +59,18 @@ _BEST_FIRST = (
     Status.WRONG_DTYPE,
     Status.WRONG_SHAPE,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """How far readings of the same code lie apart: pass from pass, and one pass's two sides."""
+
+    unpaired: stats.Spread
+    paired: stats.Spread
+
+
+Floors = Mapping[SeriesKey, Floor]
+"""The floor of each cell that was studied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +97,12 @@ class Side:
         environments = {run.run_id: run.environment for run in self.runs}
         cells: dict[SeriesKey, list[Cell]] = {}
         for cell in self.cells:
-            environment = environments[cell.run_id]
-            key = SeriesKey(
-                testbed=environment.testbed,
-                device_model=environment.device.model,
-                kernel=cell.kernel,
-                case=cell.case,
-                variant=cell.variant,
-                contract="" if cell.contract is None else cell.contract.label,
-            )
-            cells.setdefault(key, []).append(cell)
+            cells.setdefault(key_of(cell, environments[cell.run_id]), []).append(cell)
         return cells
+
+    def pairs(self) -> dict[str, str]:
+        """The pair of each run that has one."""
+        return {run.run_id: run.pair for run in self.runs if run.pair}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +114,32 @@ class _Pair:
     contender: Sequence[Cell]
 
 
+def key_of(cell: Cell, environment: Environment) -> SeriesKey:
+    """The series that a cell of a run in an environment belongs to."""
+    return SeriesKey(
+        testbed=environment.testbed,
+        device_model=environment.device.model,
+        kernel=cell.kernel,
+        case=cell.case,
+        variant=cell.variant,
+        contract="" if cell.contract is None else cell.contract.label,
+    )
+
+
 def compare(
-    baseline: Side, contender: Side, *, threshold: float = 0.05, alpha: float = 0.05
+    baseline: Side,
+    contender: Side,
+    *,
+    threshold: float = 0.05,
+    alpha: float = 0.05,
+    floors: Floors | None = None,
 ) -> list[Comparison]:
     """Compare every cell that either side has, in the order of the keys.
 
-    ``threshold`` is the relative change that matters, ``alpha`` the rate of false discoveries and
-    one minus the level of the intervals. Cells that were skipped on purpose, and cells that are
-    only checked and passed, are left out. Raises ValueError for a threshold or alpha that means
-    nothing.
+    ``floors`` are those of the cells that were studied. ``threshold`` is the relative change that
+    matters, ``alpha`` the rate of false discoveries and one minus the level of the intervals.
+    Cells that were skipped on purpose, and cells that are only checked and passed, are left out.
+    Raises ValueError for a threshold or alpha that means nothing.
     """
     if not (0.0 < threshold < math.inf and 0.0 < alpha < 1.0):
         raise ValueError(f"threshold {threshold} or alpha {alpha} is out of range")
@@ -116,7 +155,8 @@ def compare(
             timed.append(pair)
         else:
             comparisons.append(_compare_untimed(pair, *obstacle))
-    comparisons += _compare_timed(timed, threshold, alpha)
+    pairs = {**baseline.pairs(), **contender.pairs()}
+    comparisons += _compare_timed(timed, pairs, floors or {}, threshold, alpha)
     return sorted(comparisons, key=lambda each: each.key)
 
 
@@ -194,22 +234,35 @@ def _compare_untimed(pair: _Pair, verdict: Verdict, reason: str) -> Comparison:
     )
 
 
-def _compare_timed(pairs: Sequence[_Pair], threshold: float, alpha: float) -> list[Comparison]:
+def least_change(change: stats.Estimate, *, threshold: float, alpha: float, family: int) -> float:
+    """The logarithm of the ratio from which on a cell with this variance is called slower.
+
+    It is the only one to have changed of a ``family`` of so many, which is the strictest case.
+    """
+    beyond = math.log1p(threshold) + stats.half_width(change, alpha)
+    return max(beyond, stats.half_width(change, alpha / family))
+
+
+def _compare_timed(
+    cells: Sequence[_Pair],
+    pairs: Mapping[str, str],
+    floors: Floors,
+    threshold: float,
+    alpha: float,
+) -> list[Comparison]:
+    together = [_measured_together(each, pairs) for each in cells]
     changes = [
-        stats.subtract(
-            _estimate(pair.contender, pair.key.contract),
-            _estimate(pair.baseline, pair.key.contract),
-        )
-        for pair in pairs
+        _change(pair, ratios, floors.get(pair.key) or assumed_floor(pair.key.contract))
+        for pair, ratios in together
     ]
     adjusted = stats.adjust([stats.p_value(change) for change in changes])
     comparisons = []
-    for pair, change, p_value in zip(pairs, changes, adjusted, strict=True):
+    for (pair, ratios), change, p_value in zip(together, changes, adjusted, strict=True):
         half = stats.half_width(change, alpha)
         low, high = change.mean - half, change.mean + half
         beyond = math.log1p(threshold)
         verdict, reason = _decide(low, high, beyond, significant=p_value <= alpha)
-        alone = stats.half_width(change, alpha / len(pairs))
+        visible = least_change(change, threshold=threshold, alpha=alpha, family=len(cells))
         comparisons.append(
             Comparison(
                 key=pair.key,
@@ -219,7 +272,9 @@ def _compare_timed(pairs: Sequence[_Pair], threshold: float, alpha: float) -> li
                 contender_ns=_typical_ns(pair.contender),
                 ratio=_to_ratio(change.mean),
                 interval=(_to_ratio(low), _to_ratio(high)),
-                smallest_visible_change=_to_ratio(max(beyond + half, alone)) - 1.0,
+                smallest_visible_change=_to_ratio(visible) - 1.0,
+                paired_passes=sum(map(len, ratios)),
+                is_studied=pair.key in floors,
             )
         )
     return comparisons
@@ -235,11 +290,55 @@ def _decide(low: float, high: float, beyond: float, *, significant: bool) -> tup
     return (Verdict.REGRESSION if low > beyond else Verdict.IMPROVEMENT), ""
 
 
-def _estimate(cells: Sequence[Cell], contract: str) -> stats.Estimate:
+def assumed_floor(contract: str) -> Floor:
+    """The floor of a cell that was not studied, by its contract's label."""
     timer = contract.partition("/")[0]
-    runs = [[math.log(mean_ns) for mean_ns in run] for run in _read_runs(cells)]
-    spread = ASSUMED_RUN_SPREAD.get(timer, ASSUMED_RUN_SPREAD_ELSEWHERE)
-    return stats.pool(runs, run_spread=spread)
+    value = ASSUMED_RUN_SPREAD.get(timer, ASSUMED_RUN_SPREAD_ELSEWHERE)
+    spread = stats.Spread(value=value, degrees=_ASSUMED_DEGREES)
+    return Floor(unpaired=spread, paired=spread)
+
+
+def log_ratios(baseline: Cell, contender: Cell) -> list[float]:
+    """The logarithm of each pass's ratio, of two cells that were measured together.
+
+    Empty where they do not have the same passes, as where one of them was not timed.
+    """
+    if baseline.latency is None or contender.latency is None:
+        return []
+    before_ns, after_ns = baseline.latency.pass_means_ns, contender.latency.pass_means_ns
+    if len(before_ns) != len(after_ns):
+        return []
+    return [math.log(b / a) for a, b in zip(before_ns, after_ns, strict=True)]
+
+
+def _measured_together(
+    pair: _Pair, pairs: Mapping[str, str]
+) -> tuple[_Pair, Sequence[Sequence[float]]]:
+    """What of a cell was measured together, and its ratios; all of it where nothing was."""
+    before = {pairs[cell.run_id]: cell for cell in pair.baseline if cell.run_id in pairs}
+    matched = [
+        (baseline, contender, ratios)
+        for contender in pair.contender
+        if (baseline := before.get(pairs.get(contender.run_id, "")))
+        and (ratios := log_ratios(baseline, contender))
+    ]
+    if sum(len(ratios) for _, _, ratios in matched) < 2:
+        return pair, []
+    chosen = _Pair(pair.key, [each[0] for each in matched], [each[1] for each in matched])
+    return chosen, [each[2] for each in matched]
+
+
+def _change(pair: _Pair, ratios: Sequence[Sequence[float]], floor: Floor) -> stats.Estimate:
+    if ratios:
+        return stats.pool_pairs(ratios, floor=floor.paired)
+    after, before = (
+        [[math.log(mean_ns) for mean_ns in run] for run in _read_runs(cells)]
+        for cells in (pair.contender, pair.baseline)
+    )
+    spread = floor.unpaired
+    return stats.subtract(
+        stats.pool(after, run_spread=spread), stats.pool(before, run_spread=spread)
+    )
 
 
 def _typical_ns(cells: Sequence[Cell]) -> float | None:

@@ -27,6 +27,7 @@ class Config:
     cache: Path
     testbed: str | None = None
     passes: int = 5
+    precision: float = 0.005
     threshold: float = 0.05
     timeout_s: float = 60.0
     build_timeout_s: float = 900.0
@@ -228,6 +229,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "cell_budget_s": _positive,
     "memory_limit_gib": _positive,
     "passes": _count,
+    "precision": _share,
     "side_by_side": _flag,
     "testbed": _testbed,
     "threshold": _share,

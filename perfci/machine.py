@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from perfci.compare import Side, compare
+from perfci.compare import Floors, Side, compare
 from perfci.history.model import Comparison, Verdict, is_anchor
 
 _MOVED = (Verdict.REGRESSION, Verdict.IMPROVEMENT)
@@ -15,7 +15,7 @@ def without_anchors(side: Side) -> Side:
 
 
 def compare_anchors(
-    baseline: Side, contender: Side, *, threshold: float = 0.05
+    baseline: Side, contender: Side, *, threshold: float = 0.05, floors: Floors | None = None
 ) -> list[Comparison]:
     """Compare the anchors that were timed on both sides, by themselves.
 
@@ -25,7 +25,7 @@ def compare_anchors(
         replace(side, cells=[cell for cell in side.cells if is_anchor(cell.kernel)])
         for side in (baseline, contender)
     ]
-    compared = compare(*sides, threshold=threshold)
+    compared = compare(*sides, threshold=threshold, floors=floors)
     return [each for each in compared if each.ratio is not None]
 
 

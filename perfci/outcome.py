@@ -56,7 +56,7 @@ def require_pair(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
     if failed is None:
         return tuple(outcomes)
     words = failed.status.value.replace("_", " ")
-    message = f"right, but not timed: the other side has nothing to pair with ({words})"
+    message = f"not timed: the other side has nothing to pair with ({words})"
     missing = Outcome(status=Status.MISSING, message=message)
     return tuple(
         replace(missing, metrics=each.metrics) if each.status is Status.PASSED else each

@@ -60,8 +60,8 @@ def half_width(means_ns: Sequence[float]) -> float:
 def stop_of(means_ns: Sequence[float], *, target: float) -> Stop:
     """How it ended for a cell with these passes: inside its target, or not, and would more help.
 
-    They would not where even a spread so small that chance would have had to double it (the lower
-    95 % limit of the standard deviation) needs more passes than there may be.
+    They would not where even the least spread that these passes leave plausible (the lower 95 %
+    limit of the standard deviation) needs more passes than there may be.
     """
     if half_width(means_ns) <= target:
         return Stop.CONVERGED

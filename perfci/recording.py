@@ -72,10 +72,11 @@ def assemble(
     started_at: datetime,
     trigger: str,
     attempt: int,
+    pair: str = "",
 ) -> Run:
-    """The record of what was measured."""
+    """The record of what was measured; runs that were measured together share a ``pair``."""
     return Run(
-        run_id=f"{started_at:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+        run_id=new_id(started_at),
         commit=subject.commit,
         environment=environment,
         started_at=started_at,
@@ -83,5 +84,11 @@ def assemble(
         trigger=trigger,
         attempt=attempt,
         perfci_version=__version__,
+        pair=pair,
         measurements=measured.measurements,
     )
+
+
+def new_id(started_at: datetime) -> str:
+    """An id that no other run has."""
+    return f"{started_at:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

@@ -12,10 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-ASSUMED_DEGREES = 10.0
-"""How many degrees of freedom the assumed spread between runs is trusted with."""
-
 _TRIMMED_SHARE = 0.2
+_TRIMMED_VARIANCE = 1.15
+"""The variance of a mean without a fifth at each end, of normal readings, in units of that of the
+plain mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A standard deviation (> 0), and the degrees of freedom with which it is known."""
+
+    value: float
+    degrees: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +43,33 @@ def location(run: Sequence[float]) -> float:
     return float(np.mean(_kept(run)))
 
 
-def pool(runs: Sequence[Sequence[float]], *, run_spread: float) -> Estimate:
+def pool(runs: Sequence[Sequence[float]], *, run_spread: Spread) -> Estimate:
     """Estimate the mean of several runs, each the readings of its passes.
 
     Every run weighs the same, however many passes it has, and counts by its ``location``. The
-    variance is the larger of two: what
-    the spread of the passes and ``run_spread`` (the assumed standard deviation between runs, > 0)
-    let one expect, and what the means of several runs show.
+    variance is the larger of two: what the spread of the passes and ``run_spread``, that between
+    runs, let one expect, and what the means of several runs show.
     """
-    means = [location(run) for run in runs]
-    expected = _expected(runs, run_spread)
-    mean = float(np.mean(means))
-    if len(runs) > 1:
-        shown = float(np.var(means, ddof=1)) / len(runs)
-        if shown >= expected.variance:
-            return Estimate(mean=mean, variance=shown, degrees=len(runs) - 1.0)
-    return Estimate(mean=mean, variance=expected.variance, degrees=expected.degrees)
+    parts = [(run_spread.value**2 / len(runs), run_spread.degrees)]
+    within = _within(runs)
+    if within is not None:
+        parts.append((within.variance, within.degrees))
+    return _at_least_what_is_shown(runs, *_combine(parts))
+
+
+def pool_pairs(pairs: Sequence[Sequence[float]], *, floor: Spread) -> Estimate:
+    """Estimate the mean of differences, those of each pair of runs by pass.
+
+    Both sides of a difference were read in one process and hour, which cancel, so that no spread
+    between runs is added. The passes' own spread counts, but for no less than ``floor``: that few
+    passes agree by chance makes nothing more certain.
+    """
+    least = _TRIMMED_VARIANCE * floor.value**2 * sum(1.0 / len(pair) for pair in pairs)
+    expected = (least / len(pairs) ** 2, floor.degrees)
+    within = _within(pairs)
+    if within is not None and within.variance >= expected[0]:
+        expected = (within.variance, within.degrees)
+    return _at_least_what_is_shown(pairs, *expected)
 
 
 def subtract(contender: Estimate, baseline: Estimate) -> Estimate:
@@ -83,17 +102,29 @@ def adjust(p_values: Sequence[float]) -> list[float]:
     return [float(each) for each in adjusted]
 
 
-def _expected(runs: Sequence[Sequence[float]], run_spread: float) -> Estimate:
-    parts = [(run_spread**2 / len(runs), ASSUMED_DEGREES)]
+def _at_least_what_is_shown(
+    runs: Sequence[Sequence[float]], variance: float, degrees: float
+) -> Estimate:
+    """The mean of several runs with a variance, or the one that their own means show."""
+    means = [location(run) for run in runs]
+    mean = float(np.mean(means))
+    if len(runs) > 1:
+        shown = float(np.var(means, ddof=1)) / len(runs)
+        if shown >= variance:
+            return Estimate(mean=mean, variance=shown, degrees=len(runs) - 1.0)
+    return Estimate(mean=mean, variance=variance, degrees=degrees)
+
+
+def _within(runs: Sequence[Sequence[float]]) -> Estimate | None:
+    """What the spread of the passes within runs makes of the variance; None where all have one."""
     kept = [len(_kept(run)) for run in runs]
     degrees = sum(kept) - len(runs)
-    if degrees > 0:
-        # Yuen: of a trimmed mean it is the winsorised squares that tell the variance.
-        squares = sum(float(np.var(_winsorised(run))) * len(run) for run in runs)
-        weight = sum(1.0 / count for count in kept) / len(runs) ** 2
-        parts.append((squares / degrees * weight, float(degrees)))
-    variance, combined = _combine(parts)
-    return Estimate(mean=0.0, variance=variance, degrees=combined)
+    if degrees <= 0:
+        return None
+    # Yuen: of a trimmed mean it is the winsorised squares that tell the variance.
+    squares = sum(float(np.var(_winsorised(run))) * len(run) for run in runs)
+    weight = sum(1.0 / count for count in kept) / len(runs) ** 2
+    return Estimate(mean=0.0, variance=squares / degrees * weight, degrees=float(degrees))
 
 
 def _kept(run: Sequence[float]) -> np.ndarray:

@@ -128,6 +128,11 @@ def shorten_sha(sha: str) -> str:
     return sha[:10]
 
 
+def format_spread(share: float) -> str:
+    """Write a relative standard deviation, a share of 1, in percent: ``0.52 %``, ``12.3 %``."""
+    return f"{_three_digits(100.0 * share)} %" if share >= 0.01 else f"{100.0 * share:.2f} %"
+
+
 def format_error(error: float | None) -> str:
     """Write an error against the reference, two digits: ``9.3e-05``; exactly none is ``0``."""
     if error is None:

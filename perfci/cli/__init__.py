@@ -13,6 +13,7 @@ COMMANDS = {
     "check": ("perfci.cli.check", "Check variants against their references."),
     "selftest": ("perfci.cli.selftest", "See whether perfci catches what it is there to catch."),
     "run": ("perfci.cli.run", "Build, check, time and record by commit."),
+    "noise": ("perfci.cli.noise", "Measure how far a testbed lies from itself."),
     "profile": ("perfci.cli.profile", "Profile variants with Nsight Compute."),
     "show": ("perfci.cli.show", "Show a recorded run."),
     "explain": ("perfci.cli.explain", "Explain a kernel by its figures in a recorded run."),

@@ -16,6 +16,7 @@ from perfci.machine import compare_anchors, without_anchors
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import find_differences
 from perfci.runs import runs_at
+from perfci.studies import read_floors
 from perfci.suggest import did_you_mean
 from perfci.verdict import exit_code
 
@@ -48,7 +49,8 @@ def command(
     r"""Compare what is recorded at commit B with what is recorded at commit A.
 
     For each cell: the change of its latency, the interval it lies in, and a verdict. All runs of
-    a commit count. Exits with 1 for a regression or a wrong result, 9 where cells are missing.
+    a commit count; where some of both were measured together, these alone. Exits with 1 for a
+    regression or a wrong result, 9 where cells are missing.
 
     Where a cell got slower or faster, it is said what differs in its code and launches, or that
     nothing does.
@@ -65,13 +67,15 @@ def command(
     config = config_of(store)
     with open_store(config.store) as history:
         sides = [_side(history, config, each, testbed) for each in (baseline, contender)]
-    anchors = compare_anchors(*sides, threshold=config.threshold)
+        testbeds = {run.environment.testbed for side in sides for run in side.runs}
+        floors = read_floors(history, testbeds)
+    anchors = compare_anchors(*sides, threshold=config.threshold, floors=floors)
     sides = [without_anchors(side) for side in sides]
     wanted = {"kernel": names, "variant": variants, "case": cases}
     _refuse_unknown(sides, wanted)
     before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
     differences = find_differences(before, after)
-    comparisons = compare(before, after, threshold=config.threshold)
+    comparisons = compare(before, after, threshold=config.threshold, floors=floors)
     if as_json:
         told = [
             {**plain(each), "differences": differences.get(each.key, ())} for each in comparisons

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -27,6 +27,15 @@ device_option = click.option(
     help="cpu, a GPU's number or UUID, several with commas between, or all GPUs "
     "(default: the first GPU, else the CPU).",
 )
+
+
+def read_passes(
+    ctx: click.Context, param: click.Parameter, value: Any
+) -> int | Literal["auto"] | None:
+    """What --passes says: a number, ``auto``, or nothing."""
+    if value is None:
+        return None
+    return "auto" if value == "auto" else click.IntRange(1, 1000).convert(value, param, ctx)
 
 
 def selection_options(command: F) -> F:

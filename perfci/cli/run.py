@@ -1,17 +1,16 @@
 """perfci run: build, check, time and record by commit."""
 
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from perfci import recording
-from perfci.anchors import anchor_cells
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -20,17 +19,18 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    read_passes,
     selection_of,
     selection_options,
     server_of,
     store_option,
 )
+from perfci.cli.record import choose_cells, keep
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
 from perfci.device import environment, find_targets, has_gpu_driver
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
-from perfci.history.codec import write_run_file
 from perfci.history.model import Environment, Run
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
@@ -38,12 +38,15 @@ from perfci.history.summary import cell, run_summary
 from perfci.lock import lock_device
 from perfci.passes import PassServer
 from perfci.plan import Target
+from perfci.precision import Precision
 from perfci.progress import progress
 from perfci.recording import Subject
 from perfci.reports.run import run_table
 from perfci.run import measure
-from perfci.selection import Selection, left_out, select
+from perfci.selection import Selection, select
 from perfci.verdict import run_exit_code
+
+_BUDGET_MIN = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ class _Request:
     selection: Selection
     server: PassServer
     targets: tuple[Target, ...]
-    passes: int
+    passes: int | Precision
     trigger: str
     out: Path | None
     as_json: bool
@@ -63,7 +66,19 @@ class _Request:
 @click.command("run")
 @selection_options
 @device_option
-@click.option("--passes", type=click.IntRange(1, 1000), help="Fresh processes to measure in.")
+@click.option(
+    "--passes",
+    callback=read_passes,
+    metavar="N|auto",
+    help="Fresh processes to measure in; auto: until every latency is known.",
+)
+@click.option(
+    "--budget",
+    "budget_min",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    help=f"What --passes auto may take of a device (default: {_BUDGET_MIN:g}).",
+)
 @click.option(
     "--commit",
     "revision",
@@ -96,7 +111,8 @@ def command(
     cases: tuple[str, ...],
     tier: str,
     device: str | None,
-    passes: int | None,
+    passes: int | Literal["auto"] | None,
+    budget_min: float | None,
     revision: str | None,
     span: str | None,
     again: bool,  # noqa: FBT001
@@ -115,6 +131,7 @@ def command(
     Example:
       perfci run
       perfci run --kernel mla_attention --passes 10
+      perfci run --passes auto --budget 5
       perfci run --range HEAD~5..HEAD
       perfci run --out run.json.gz
     """
@@ -124,14 +141,18 @@ def command(
         raise UsageError("--again goes with --range; without it, what is named is measured anyhow")
     if cases_from == "commit" and not (revision or span):
         raise UsageError("--cases-from commit goes with --commit or --range")
-    config = config_of(store, kernels, passes=passes)
+    if budget_min is not None and passes != "auto":
+        raise UsageError("--budget goes with --passes auto; a number of passes takes what it takes")
+    config = config_of(store, kernels, passes=None if passes == "auto" else passes)
     server = server_of(config)
     request = _Request(
         config=config,
         selection=selection_of(names, variants, cases, tier),
         server=server,
         targets=tuple(find_targets(device, server.probe_gpus)),
-        passes=config.passes,
+        passes=Precision(target=config.precision, budget_s=60 * (budget_min or _BUDGET_MIN))
+        if passes == "auto"
+        else config.passes,
         trigger="range" if span else config.trigger,
         out=out,
         as_json=as_json,
@@ -232,16 +253,7 @@ def _record(request: _Request, store: Store | None, subject: Subject) -> int:
 
 def _record_on(target: Target, request: _Request, store: Store | None, subject: Subject) -> int:
     kind = target.device.kind
-    cells = select(subject.kernels, request.selection, kind)
-    others = left_out(subject.kernels, request.selection, kind)
-    if others:
-        click.echo(f"{len(others)} variants are not for {kind}: left out", err=True)
-    if not cells:
-        raise ConfigurationError(
-            f"{request.config.kernels}: nothing to measure on {kind} with this selection"
-        )
-    if request.config.anchors:
-        cells += anchor_cells(kind)
+    cells = choose_cells(request.config, subject.kernels, request.selection, kind)
     started_at = datetime.now(UTC)
     where = environment(target.device, request.config)
     with progress() as observer, lock_device(target.device):
@@ -261,28 +273,14 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
         trigger=request.trigger,
         attempt=_attempt(subject, where, store),
     )
-    _keep(run, store, _file_for(request, run))
+    keep(run, store, _file_for(request, run))
     _show(request, run)
     if measured.interrupted:
-        complete = f"{measured.passes} of {request.passes} passes"
+        of = f" of {request.passes}" if isinstance(request.passes, int) else ""
+        complete = f"{measured.passes}{of} passes"
         click.echo(f"interrupted: {complete} were complete and are kept", err=True)
         raise KeyboardInterrupt
     return int(run_exit_code(run.measurements))
-
-
-def _keep(run: Run, store: Store | None, out: Path | None) -> None:
-    """Record a run; where that fails, leave it in a file rather than lose it."""
-    try:
-        if store is not None:
-            store.add(run)
-        elif out is not None:
-            write_run_file(out, run)
-    except Exception:
-        rescue = Path(tempfile.gettempdir()) / f"perfci-{run.run_id}.json.gz"
-        write_run_file(rescue, run)
-        click.echo(f"perfci: the run is kept in {rescue}; bring it in with", err=True)
-        click.echo(f"  perfci history import {rescue}", err=True)
-        raise
 
 
 def _attempt(subject: Subject, where: Environment, store: Store | None) -> int:

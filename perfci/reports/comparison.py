@@ -48,7 +48,8 @@ def comparison_table(
     for each in ordered:
         key = each.key
         contract = key.contract or "checked, not timed"
-        heading = head(key.kernel, contract, key.testbed, key.device_model)
+        paired = f"paired, {each.paired_passes} passes" if each.paired_passes else ""
+        heading = head(key.kernel, contract, key.testbed, key.device_model, paired)
         groups.setdefault(heading, []).append(each)
     lines: list[str] = []
     for heading, group in groups.items():
@@ -65,6 +66,7 @@ def comparison_table(
         if reason
     )
     lines += moves_table(anchors)
+    lines += _name_assumption(ordered)
     return [*lines, _count_verdicts(Counter(each.verdict for each in ordered))]
 
 
@@ -91,6 +93,17 @@ def _tell(comparison: Comparison, differences: Differences) -> str:
     if comparison.verdict not in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
         return ""
     return "; ".join(differences.get(comparison.key, ()))
+
+
+def _name_assumption(comparisons: Sequence[Comparison]) -> list[str]:
+    """Say of how many cells the noise is assumed; nothing where all of them were studied."""
+    compared = [each for each in comparisons if each.ratio is not None]
+    assumed = sum(not each.is_studied for each in compared)
+    if not assumed:
+        return []
+    counts = f"{units.format_count(assumed)} of {units.format_count(len(compared))} cells"
+    of = "" if assumed == len(compared) else f" of {counts}"
+    return [f"the noise{of} is assumed, not measured: perfci noise studies it", ""]
 
 
 def _count_verdicts(counts: Counter[Verdict]) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from perfci import units
-from perfci.history.model import Cell, RunSummary, Status, is_anchor
+from perfci.history.model import Cell, RunSummary, Status, Stop, is_anchor
 from perfci.reports.anchors import anchor_table
 from perfci.reports.columns import Column, lay_out
 from perfci.reports.text import (
@@ -48,7 +48,19 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         for cell in _once_a_case(cells)
         if cell.status.is_failure
     )
+    lines += _name_stops(kernels)
     return [*lines, count_statuses(Counter(cell.status for cell in kernels))]
+
+
+def _name_stops(cells: Sequence[Cell]) -> list[str]:
+    """Say how many latencies are known as well as was wanted, and why the others are not."""
+    stopped = [cell for cell in cells if cell.stop is not None and cell.latency is not None]
+    if not stopped:
+        return []
+    passes = max(len(cell.latency.pass_means_ns) for cell in stopped if cell.latency is not None)
+    counts = Counter(cell.stop for cell in stopped)
+    said = [f"{units.format_count(counts[stop])} {_STOPS[stop]}" for stop in Stop if counts[stop]]
+    return [head(f"{units.format_count(passes)} passes", *said), ""]
 
 
 def _kernel_table(cells: Sequence[Cell], *, name_cases: bool) -> list[str]:
@@ -105,6 +117,11 @@ def _figures(cells: Sequence[Cell], timers: Sequence[str]) -> list[str]:
     return [*written, units.format_ratio(own / library if own is not None and library else None)]
 
 
+_STOPS = {
+    Stop.CONVERGED: "converged",
+    Stop.STABILISED: "stabilised above the target",
+    Stop.OUT_OF_TIME: "out of time",
+}
 _ERRORS = ("max_abs_error", "yardstick_max_abs_error")
 
 

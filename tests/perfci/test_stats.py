@@ -8,42 +8,47 @@ from scipy import stats as scipy_stats
 
 from perfci import stats
 
+_DEGREES = 10.0
 _READINGS = st.lists(st.floats(-5.0, 5.0), min_size=2, max_size=8)
+
+
+def _spread(value: float) -> stats.Spread:
+    return stats.Spread(value=value, degrees=_DEGREES)
 
 
 def test_one_run_adds_the_assumed_spread_to_what_its_passes_show() -> None:
     run = [1.0, 1.1, 1.3]
-    estimate = stats.pool([run], run_spread=0.02)
+    estimate = stats.pool([run], run_spread=_spread(0.02))
     assert estimate.mean == pytest.approx(np.mean(run))
     assert estimate.variance == pytest.approx(np.var(run, ddof=1) / 3 + 0.02**2)
 
 
 def test_identical_passes_are_no_certainty() -> None:
-    estimate = stats.pool([[1.0, 1.0, 1.0]], run_spread=0.02)
+    estimate = stats.pool([[1.0, 1.0, 1.0]], run_spread=_spread(0.02))
     assert estimate.variance == pytest.approx(0.02**2)
-    assert estimate.degrees == pytest.approx(stats.ASSUMED_DEGREES)
+    assert estimate.degrees == pytest.approx(_DEGREES)
 
 
 def test_runs_that_agree_share_the_assumed_spread() -> None:
-    estimate = stats.pool([[1.0, 1.0], [1.0, 1.0]], run_spread=0.02)
+    estimate = stats.pool([[1.0, 1.0], [1.0, 1.0]], run_spread=_spread(0.02))
     assert estimate.variance == pytest.approx(0.02**2 / 2)
 
 
 def test_runs_that_disagree_are_clusters_not_more_passes() -> None:
     runs = [[1.0, 1.001, 0.999], [1.2, 1.201, 1.199]]
-    estimate = stats.pool(runs, run_spread=0.02)
+    estimate = stats.pool(runs, run_spread=_spread(0.02))
     assert estimate.variance == pytest.approx(np.var([1.0, 1.2], ddof=1) / 2)
     assert estimate.degrees == 1.0
 
 
 def test_every_run_weighs_the_same() -> None:
-    assert stats.pool([[1.0] * 9, [2.0]], run_spread=0.02).mean == pytest.approx(1.5)
+    assert stats.pool([[1.0] * 9, [2.0]], run_spread=_spread(0.02)).mean == pytest.approx(1.5)
 
 
 def test_difference_is_welchs() -> None:
     left, right = [1.0, 1.2, 0.9, 1.4], [2.0, 2.1, 2.6]
     change = stats.subtract(
-        stats.pool([right], run_spread=1e-9), stats.pool([left], run_spread=1e-9)
+        stats.pool([right], run_spread=_spread(1e-9)), stats.pool([left], run_spread=_spread(1e-9))
     )
     theirs = scipy_stats.ttest_ind(right, left, equal_var=False)
     assert stats.p_value(change) == pytest.approx(theirs.pvalue)
@@ -56,7 +61,7 @@ def test_difference_of_longer_runs_is_yuens() -> None:
     left = [1.0, 1.2, 0.9, 1.4, 1.1, 7.0]
     right = [2.0, 2.1, 2.6, 2.2, 2.3, 2.4, 2.05, 1.9, 2.5, -3.0]
     change = stats.subtract(
-        stats.pool([right], run_spread=1e-9), stats.pool([left], run_spread=1e-9)
+        stats.pool([right], run_spread=_spread(1e-9)), stats.pool([left], run_spread=_spread(1e-9))
     )
     theirs = scipy_stats.ttest_ind(right, left, equal_var=False, trim=0.2)
     assert stats.p_value(change) == pytest.approx(theirs.pvalue)
@@ -66,7 +71,9 @@ def test_one_disturbed_pass_of_five_moves_nothing() -> None:
     calm = [1.0, 1.01, 1.02, 1.03, 1.04]
     disturbed = [1.0, 1.01, 1.02, 1.03, 9.0]
     assert stats.location(disturbed) == stats.location(calm)
-    assert stats.pool([disturbed], run_spread=0.02) == stats.pool([calm], run_spread=0.02)
+    assert stats.pool([disturbed], run_spread=_spread(0.02)) == stats.pool(
+        [calm], run_spread=_spread(0.02)
+    )
     assert stats.location([1.0, 2.0, 9.0]) == 4.0
 
 
@@ -75,7 +82,7 @@ def test_interval_excludes_zero_exactly_where_it_is_significant(
     left: list[float], right: list[float]
 ) -> None:
     change = stats.subtract(
-        stats.pool([left], run_spread=0.02), stats.pool([right], run_spread=0.02)
+        stats.pool([left], run_spread=_spread(0.02)), stats.pool([right], run_spread=_spread(0.02))
     )
     half, p_value = stats.half_width(change, 0.05), stats.p_value(change)
     if abs(abs(change.mean) - half) > 1e-9:

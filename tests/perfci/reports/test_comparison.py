@@ -62,6 +62,8 @@ rope · cpu/1 · bench · Some CPU
 ? inconclusive · rope/noisy/headline cpu/1
     the interval reaches across the threshold; +11.4 % would have shown
 
+the noise is assumed, not measured: perfci noise studies it
+
 1 incorrect, 1 slower, 1 missing, 1 inconclusive, 1 faster, 1 unchanged"""
     )
 
@@ -73,6 +75,21 @@ def test_every_kernel_contract_and_testbed_has_its_table() -> None:
     assert "rope · cpu/1 · bench · Some CPU\n" in text
     assert "rope · cuda_cold/1 · other · Some CPU\n" in text
     assert text.endswith("\n\n2 unchanged")
+
+
+def test_passes_that_held_both_sides_are_named() -> None:
+    paired = replace(_comparison(Verdict.UNCHANGED, "same", 1.0), paired_passes=12, is_studied=True)
+    text = _render(comparison_table([paired]))
+    assert text.startswith("rope · cpu/1 · bench · Some CPU · paired, 12 passes\n")
+    assert "assumed" not in text
+
+
+def test_of_some_cells_the_noise_is_assumed() -> None:
+    here = _comparison(Verdict.UNCHANGED, "same", 1.0)
+    studied = replace(here, key=replace(here.key, variant="other"), is_studied=True)
+    missing = _comparison(Verdict.MISSING, "gone", None, "no contender")
+    text = _render(comparison_table([here, studied, missing]))
+    assert "\nthe noise of 1 of 2 cells is assumed, not measured: perfci noise studies it\n" in text
 
 
 def test_comparison_of_nothing_says_so() -> None:
@@ -100,6 +117,8 @@ this machine: anchors · bench · Some CPU
   empty    memory  cpu/1   12.3 µs  −20.0 %  [−21.6, −18.4] %
 
 the machine itself moved: perfci_empty/memory cpu/1 −20.0 %, and 1 more
+
+the noise is assumed, not measured: perfci noise studies it
 
 1 unchanged"""
     )

@@ -1,0 +1,168 @@
+"""perfci noise: a testbed against itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from perfci import recording
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+    make_folder,
+    selection_of,
+    selection_options,
+    server_of,
+    store_option,
+)
+from perfci.cli.record import choose_cells, keep
+from perfci.config import Config
+from perfci.device import environment, find_targets
+from perfci.history.model import NOISE_TRIGGER, Run
+from perfci.history.plain import plain
+from perfci.history.stores import Store, open_store
+from perfci.history.summary import cell, run_summary
+from perfci.lock import lock_device
+from perfci.noise import FEWEST_PASSES, LADDER, describe_noise
+from perfci.passes import PassServer
+from perfci.plan import Target
+from perfci.progress import progress
+from perfci.reports.noise import noise_table
+from perfci.run import measure_pair
+from perfci.selection import Selection
+from perfci.verdict import run_exit_code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    config: Config
+    selection: Selection
+    server: PassServer
+    passes: int
+    out: Path | None
+    as_json: bool
+
+
+@click.command("noise")
+@selection_options
+@device_option
+@click.option(
+    "--passes",
+    type=click.IntRange(FEWEST_PASSES, 1000),
+    default=12,
+    show_default=True,
+    help="Fresh processes to measure in, each with both sides.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the two run files into this folder instead of recording.",
+)
+@kernels_option
+@store_option
+@json_option
+def command(
+    names: tuple[str, ...],
+    variants: tuple[str, ...],
+    cases: tuple[str, ...],
+    tier: str,
+    device: str | None,
+    passes: int,
+    out: Path | None,
+    kernels: str | None,
+    store: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    r"""Measure the same code as two sides, and say how far apart they come to lie.
+
+    For each cell: the spread from pass to pass, that of the two sides within a pass, and the least
+    slow-down that a number of paired passes would call. What is recorded is in no history; the
+    newest study of a testbed is what perfci compare takes for its noise.
+
+    \b
+    Example:
+      perfci noise
+      perfci noise --kernel mla_attention --passes 24
+    """
+    config = config_of(store, kernels)
+    server = server_of(config)
+    request = _Request(
+        config=config,
+        selection=selection_of(names, variants, cases, tier),
+        server=server,
+        passes=passes,
+        out=out,
+        as_json=as_json,
+    )
+    targets = find_targets(device, server.probe_gpus)
+    with _opened(request) as history:
+        return max(_study(target, request, history) for target in targets)
+
+
+@contextmanager
+def _opened(request: _Request) -> Iterator[Store | None]:
+    """The store, opened before anything is measured, so that a bad one costs nothing."""
+    if request.out is not None:
+        make_folder(request.out)
+        yield None
+        return
+    with open_store(request.config.store) as store:
+        yield store
+
+
+def _study(target: Target, request: _Request, store: Store | None) -> int:
+    config = request.config
+    subject = recording.here(config, None)
+    cells = choose_cells(config, subject.kernels, request.selection, target.device.kind)
+    where = environment(target.device, config)
+    started_at = datetime.now(UTC)
+    with progress() as observer, lock_device(target.device):
+        sides = measure_pair(
+            cells,
+            cells,
+            config,
+            target=target,
+            server=request.server,
+            passes=request.passes,
+            observer=observer,
+        )
+    earlier = 0 if store is None else len(store.runs(testbed=where.testbed, studies=True))
+    pair = recording.new_id(started_at)
+    runs = [
+        recording.assemble(
+            subject,
+            measured,
+            where,
+            started_at=started_at,
+            trigger=NOISE_TRIGGER,
+            attempt=earlier + number,
+            pair=pair,
+        )
+        for number, measured in enumerate(sides, 1)
+    ]
+    for run in runs:
+        keep(run, store, request.out / f"{run.run_id}.json.gz" if request.out else None)
+    _show(request, runs)
+    if sides[0].interrupted:
+        complete = f"{sides[0].passes} of {request.passes} passes"
+        click.echo(f"interrupted: {complete} were complete and are kept", err=True)
+        raise KeyboardInterrupt
+    return max(int(run_exit_code(run.measurements)) for run in runs)
+
+
+def _show(request: _Request, runs: list[Run]) -> None:
+    first, second = (run_summary(run) for run in runs)
+    cells = [cell(run.run_id, each) for run in runs for each in run.measurements]
+    threshold = request.config.threshold
+    noise = describe_noise((first, second), cells, threshold=threshold)
+    if request.as_json:
+        echo_json({"ladder": LADDER, "threshold": threshold, "cells": [plain(e) for e in noise]})
+        return
+    echo_lines(noise_table(replace(first, run_id=first.pair), noise, cells, threshold=threshold))

@@ -1,0 +1,49 @@
+"""What the commands that measure share: the cells that are meant, and where a run goes."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from perfci.anchors import anchor_cells
+from perfci.config import Config
+from perfci.errors import ConfigurationError
+from perfci.history.codec import write_run_file
+from perfci.history.model import Run
+from perfci.history.stores import Store
+from perfci.kernel import Kernel
+from perfci.selection import Cell, Selection, left_out, select
+
+
+def choose_cells(
+    config: Config, kernels: Sequence[Kernel], selection: Selection, kind: str
+) -> list[Cell]:
+    """The cells that are chosen for a kind of device, and the anchors where they are wanted.
+
+    Says which variants are left out. Raises ConfigurationError where nothing is chosen.
+    """
+    cells = select(kernels, selection, kind)
+    others = left_out(kernels, selection, kind)
+    if others:
+        click.echo(f"{len(others)} variants are not for {kind}: left out", err=True)
+    if not cells:
+        raise ConfigurationError(
+            f"{config.kernels}: nothing to measure on {kind} with this selection"
+        )
+    return cells + anchor_cells(kind) if config.anchors else cells
+
+
+def keep(run: Run, store: Store | None, out: Path | None) -> None:
+    """Record a run; where that fails, leave it in a file rather than lose it."""
+    try:
+        if store is not None:
+            store.add(run)
+        elif out is not None:
+            write_run_file(out, run)
+    except Exception:
+        rescue = Path(tempfile.gettempdir()) / f"perfci-{run.run_id}.json.gz"
+        write_run_file(rescue, run)
+        click.echo(f"perfci: the run is kept in {rescue}; bring it in with", err=True)
+        click.echo(f"  perfci history import {rescue}", err=True)
+        raise

@@ -1,0 +1,68 @@
+"""A study of noise as lines for a terminal, at most 80 wide: a table a kernel and contract."""
+
+from collections.abc import Sequence
+
+from perfci import units
+from perfci.history.model import Cell, RunSummary, is_anchor
+from perfci.noise import LADDER, CellNoise
+from perfci.reports.columns import Column, lay_out, wrap
+from perfci.reports.text import head, list_reasons, name_commit, write_status
+
+_COLUMNS = (
+    Column("variant", shrinks=True),
+    Column("case", shrinks=True),
+    Column("apart", align="right"),
+    Column("paired", align="right"),
+    *(Column(str(passes), align="right") for passes in LADDER),
+)
+
+
+def noise_table(
+    run: RunSummary, noise: Sequence[CellNoise], cells: Sequence[Cell], *, threshold: float
+) -> list[str]:
+    """Write a study: what it is, a table for each kernel and contract, failures, what it says."""
+    environment = run.environment
+    started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
+    passes = max((len(each.latency.pass_means_ns) for each in cells if each.latency), default=0)
+    lines = [
+        head(f"noise {run.run_id}", f"{passes} passes", started, took),
+        head(f"commit {name_commit(run.commit)}", run.commit.subject),
+        head(f"testbed {environment.testbed}", environment.device.model),
+        "",
+    ]
+    groups: dict[str, list[CellNoise]] = {}
+    for each in sorted(noise, key=lambda each: is_anchor(each.key.kernel)):
+        groups.setdefault(head(each.key.kernel, each.key.contract), []).append(each)
+    for heading, group in groups.items():
+        lines += [heading, *lay_out(_COLUMNS, [_write(each) for each in group]), ""]
+    if not groups:
+        lines += [*lay_out(_COLUMNS, []), ""]
+    lines += list_reasons(
+        dict.fromkeys(
+            (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
+            for cell in cells
+            if cell.status.is_failure
+        )
+    )
+    family = sum(not is_anchor(each.key.kernel) for each in noise)
+    return [*lines, *wrap(_explain(family, threshold), indent=0)]
+
+
+def _write(noise: CellNoise) -> tuple[str, ...]:
+    return (
+        noise.key.variant,
+        noise.key.case,
+        units.format_spread(noise.floor.unpaired.value),
+        units.format_spread(noise.floor.paired.value),
+        *(units.format_change(1.0 + each) for each in noise.visible),
+    )
+
+
+def _explain(family: int, threshold: float) -> str:
+    ladder = ", ".join(map(str, LADDER[:-1]))
+    return (
+        f"apart: the spread of a latency from pass to pass; paired: that of the two sides' ratio "
+        f"in a pass. {ladder} and {LADDER[-1]}: the least slow-down that so many paired passes "
+        f"would call in 95 of 100 cases, at a threshold of {units.format_change(1 + threshold)}, "
+        f"in one of {units.format_count(family)} cells."
+    )
