@@ -45,8 +45,8 @@ def rows_of(
 ) -> Iterator[Measurement]:
     """The measurements of one cell: one a contract, or one without where it is only checked.
 
-    ``precision`` is what half an interval was to be in units of the latency, where passes were added
-    for it: the rows say how that ended.
+    ``precision`` is what half an interval was to be in units of the latency, where passes were
+    added for it: the rows say how that ended.
     """
     contracts: Sequence[Contract | None] = [None]
     if state.cell.case.timed and timers:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from records import CPU, cell, summary
 
-from perfci.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Side, compare
+from perfci import stats
+from perfci.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Floor, Side, compare
 from perfci.history.model import Cell, Comparison, Status, Verdict
 from perfci.timers import TIMERS
 
@@ -269,3 +270,54 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     ]
     covered = [each.interval[0] <= 1.0 <= each.interval[1] for each in comparisons if each.interval]
     assert 0.93 <= np.mean(covered) <= 0.99
+
+
+def _in_pair(*cells: Cell, pair: str) -> Side:
+    side = _side(*cells)
+    return Side([replace(run, pair=pair) for run in side.runs], side.cells)
+
+
+_RESTLESS = (1000.0, 1300.0, 800.0, 1150.0, 900.0, 1210.0)
+
+
+def test_passes_that_held_both_sides_show_what_the_machine_would_hide() -> None:
+    slow = [1.3 * each for each in _RESTLESS]
+    before, after = cell(_RESTLESS, run_id="a"), cell(slow, run_id="b")
+    apart = _only(_side(before), _side(after))
+    assert (apart.verdict, apart.paired_passes) == (Verdict.INCONCLUSIVE, 0)
+    paired = _only(_in_pair(before, pair="p"), _in_pair(after, pair="p"))
+    assert (paired.verdict, paired.paired_passes) == (Verdict.REGRESSION, 6)
+    assert paired.ratio == pytest.approx(1.3)
+    assert not paired.is_studied
+
+
+def test_only_runs_of_one_pair_are_paired_and_they_alone_count() -> None:
+    slow = [1.3 * each for each in _RESTLESS]
+    before, after = cell(_RESTLESS, run_id="a"), cell(slow, run_id="b")
+    other = _only(_in_pair(before, pair="p"), _in_pair(after, pair="q"))
+    assert other.paired_passes == 0
+    stray = cell([9000.0] * 4, run_id="c")
+    both = _in_pair(after, pair="p")
+    with_stray = Side([*both.runs, *_side(stray).runs], [*both.cells, stray])
+    compared = _only(_in_pair(before, pair="p"), with_stray)
+    assert (compared.ratio, compared.paired_passes) == (pytest.approx(1.3), 6)
+
+
+def test_cells_of_a_pair_without_the_same_passes_are_not_paired() -> None:
+    before, after = cell(_RESTLESS, run_id="a"), cell(_RESTLESS[:4], run_id="b")
+    compared = _only(_in_pair(before, pair="p"), _in_pair(after, pair="p"))
+    assert compared.paired_passes == 0
+    assert compared.ratio is not None
+
+
+def test_a_studied_floor_takes_the_place_of_the_assumption() -> None:
+    side = _side(cell(_STEADY))
+    (assumed,) = compare(side, side)
+    assert (assumed.verdict, assumed.is_studied) == (Verdict.INCONCLUSIVE, False)
+    quiet = stats.Spread(value=0.001, degrees=11)
+    (studied,) = compare(side, side, floors={assumed.key: Floor(unpaired=quiet, paired=quiet)})
+    assert (studied.verdict, studied.is_studied) == (Verdict.UNCHANGED, True)
+    loud = stats.Spread(value=0.2, degrees=11)
+    slow = _side(cell([1.3 * each for each in _STEADY]))
+    (heard,) = compare(side, slow, floors={assumed.key: Floor(unpaired=loud, paired=loud)})
+    assert heard.verdict is Verdict.INCONCLUSIVE

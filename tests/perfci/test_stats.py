@@ -99,3 +99,29 @@ def test_a_lone_small_p_value_pays_for_its_family() -> None:
     adjusted = stats.adjust([0.001] + [1.0] * 299)
     assert adjusted[0] == pytest.approx(0.3)
     assert math.fsum(adjusted[1:]) == 299.0
+
+
+def test_passes_of_a_pair_that_agree_by_chance_are_no_certainty() -> None:
+    floor = stats.Spread(value=0.02, degrees=11)
+    agreed = stats.pool_pairs([[0.1, 0.1, 0.1, 0.1]], floor=floor)
+    assert agreed.mean == pytest.approx(0.1)
+    assert agreed.variance == pytest.approx(1.15 * 0.02**2 / 4)
+    assert agreed.degrees == 11
+    spread = [0.1, 0.3, -0.2, 0.2]
+    shown = stats.pool_pairs([spread], floor=floor)
+    assert shown.variance == pytest.approx(np.var(spread, ddof=1) / 4)
+    assert shown.degrees == 3
+
+
+def test_pairs_that_disagree_are_clusters() -> None:
+    floor = stats.Spread(value=0.001, degrees=11)
+    estimate = stats.pool_pairs([[0.0] * 6, [0.1] * 6], floor=floor)
+    assert estimate.mean == pytest.approx(0.05)
+    assert estimate.variance == pytest.approx(np.var([0.0, 0.1], ddof=1) / 2)
+    assert estimate.degrees == 1.0
+
+
+def test_the_cost_of_trimming_is_what_it_is_taken_for() -> None:
+    source = np.random.default_rng(3)
+    locations = [stats.location(source.standard_normal(20).tolist()) for _ in range(20_000)]
+    assert np.var(locations) * 20 == pytest.approx(1.15, abs=0.04)

@@ -17,7 +17,7 @@ from dash import dcc
 from perfci.dashboard.answers import answer_kernel
 from perfci.dashboard.site import Site
 from perfci.history.codec import read_run_file
-from perfci.history.model import Run
+from perfci.history.model import Run, Stop
 from perfci.history.stores import open_store
 
 
@@ -49,6 +49,7 @@ def root(tmp_path: Path) -> Path:
         (["--commit", "--help-me"], 2, "'--help-me' is no commit"),
         (["--commit", "HEAD", "--range", "a..b"], 2, "exclude each other"),
         (["--again"], 2, "--again goes with --range"),
+        (["--budget", "3"], 2, "--budget goes with --passes auto"),
         (["--cases-from", "commit"], 2, "goes with --commit or --range"),
         (["--range", "HEAD"], 2, "a range is written A..B"),
         (["--range", "HEAD..nowhere"], 2, "no commit 'nowhere'"),
@@ -136,6 +137,25 @@ def test_a_clean_tree_is_the_commit_and_a_dirty_one_is_kept_apart(root: Path) ->
     assert json.loads(shown.stdout)["run_id"] == second.run_id
     shown = scratch.perfci(root, "show", "HEAD+dirty", "--json")
     assert json.loads(shown.stdout)["run_id"] == dirty.run_id
+
+
+def test_passes_are_added_until_the_latency_is_known_or_time_is_up(root: Path) -> None:
+    scratch.quick(root, precision=0.9)
+    ended = scratch.perfci(root, "run", "--passes", "auto")
+    assert ended.returncode == 0, ended.stderr
+    assert "\n3 passes · 1 converged\n" in ended.stdout
+    scratch.quick(root, precision=1e-9)
+    ended = scratch.perfci(root, "run", "--passes", "auto", "--budget", "1e-6", "--json")
+    assert ended.returncode == 0, ended.stderr
+    known, unknown = (
+        [(len(row.passes), row.stop) for row in run.measurements if row.contract]
+        for run in _runs(root)
+    )
+    assert known == [(3, Stop.CONVERGED)]
+    ((passes, stop),) = unknown
+    assert passes == 3
+    assert stop in (Stop.OUT_OF_TIME, Stop.STABILISED)
+    assert scratch.perfci(root, "run", "--passes", "many").returncode == 2
 
 
 def test_a_detached_head_is_measured_without_a_branch(root: Path) -> None:
