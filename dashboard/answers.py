@@ -9,6 +9,7 @@ from perfci.dashboard.site import Site, current_site
 from perfci.dashboard.states import KernelState, OverviewState, RunsState, RunState, Scale
 from perfci.dashboard.urls import Url
 from perfci.dashboard.views import kernel as kernel_view
+from perfci.dashboard.views import noise as noise_view
 from perfci.dashboard.views import overview as overview_view
 from perfci.dashboard.views import run as run_view
 from perfci.dashboard.views import runs as runs_view
@@ -69,6 +70,13 @@ def answer_run(url: Url, site: Site) -> Component:
         row=urls.read_number(url, "row"),
     )
     return run_view.show(run, state, repository_url=site.repository_url)
+
+
+def answer_noise(url: Url, site: Site) -> Component:
+    """Answer ``/noise?testbed=…``."""
+    testbed = urls.read_text(url, "testbed")
+    page = queries.read_noise(site.store_url, testbed, threshold=noise_view.THRESHOLD)
+    return noise_view.show(page)
 
 
 def answer_runs(url: Url, site: Site) -> Component:

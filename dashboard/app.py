@@ -15,7 +15,7 @@ from perfci.dashboard.compression import add_compression
 from perfci.dashboard.guard import add_guard
 from perfci.dashboard.site import Site, set_site
 from perfci.dashboard.statuses import add_statuses
-from perfci.dashboard.urls import overview_url, runs_url, web_url
+from perfci.dashboard.urls import noise_url, overview_url, runs_url, web_url
 
 _FOLDER = Path(__file__).resolve().parent
 _THREADS = 8
@@ -134,6 +134,7 @@ def _frame() -> html.Div:
                             [
                                 dcc.Link("Newest figures", href=overview_url()),
                                 dcc.Link("Runs", href=runs_url()),
+                                dcc.Link("Noise", href=noise_url()),
                             ]
                         ),
                         label="Pages",

@@ -3,3 +3,4 @@
 LOCATION = "location"
 HISTORY_FIGURE = "history-figure"
 SAMPLES_FIGURE = "samples-figure"
+NOISE_FIGURE = "noise-figure"

@@ -21,6 +21,7 @@ from perfci.history.model import Cell, Commit, Run, RunSummary
 from perfci.history.order import on_line
 from perfci.history.stores import open_store
 from perfci.history.stores.base import Store
+from perfci.noise import CellNoise, Study, describe_noise, find_floors, find_studies
 
 MOST_COMMITS = 150
 _MOST_CELLS = 30_000
@@ -54,7 +55,11 @@ class KernelPage:
 def read_overview(store_url: str, asked: OverviewState) -> tuple[list[Snapshot], list[str]]:
     """Read the newest snapshot of a testbed, or of all where none is asked for, and all names."""
     with open_store(store_url) as store:
-        runs = _runs(store, studies=False)
+        recorded = _runs(store)
+        runs = [run for run in recorded if not run.is_study]
+        if not runs:
+            raise EmptyStoreError
+        studies = find_studies(recorded)
         kinds = {run.environment.testbed: run.environment.device.kind for run in reversed(runs)}
         testbeds = sorted(kinds, key=lambda name: (kinds[name] != "cuda", name))
         if asked.testbed and asked.testbed not in testbeds:
@@ -66,7 +71,9 @@ def read_overview(store_url: str, asked: OverviewState) -> tuple[list[Snapshot],
             pair = pair_newest(here)
             pairs.append((pair, runs_at(here, pair.recent)))
             shown += [*pair.runs, *pair.previous, *pairs[-1][1]]
-        cells = store.cells(run_ids={run.run_id for run in shown})
+        studied = [run for study in studies for run in study]
+        cells = store.cells(run_ids={run.run_id for run in (*shown, *studied)})
+    floors = find_floors(studies, cells)
     snapshots = [
         snapshot.take(
             pair.runs,
@@ -74,6 +81,7 @@ def read_overview(store_url: str, asked: OverviewState) -> tuple[list[Snapshot],
             cells,
             newer=pair.newer,
             line=(pair.recent, recent_runs),
+            floors=floors,
         )
         for pair, recent_runs in pairs
     ]
@@ -127,6 +135,30 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
         commit_count=len({run.commit.sha for run in runs_at(runs, line) if run.run_id in here}),
         apart=lines.set_apart(apart, chosen),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisePage:
+    """What the page of a testbed's noise shows: its newest study, cell by cell."""
+
+    testbeds: Sequence[str]
+    study: Study
+    noise: Sequence[CellNoise]
+
+
+def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
+    """Read the newest study of a testbed, or of the one that was studied last."""
+    with open_store(store_url) as store:
+        studies = find_studies(store.runs(studies=True))
+        newest: dict[str, Study] = {}
+        for each in studies:
+            newest.setdefault(each[0].environment.testbed, each)
+        if not newest:
+            raise NotFoundError("no study of a testbed’s noise yet: measure one with perfci noise")
+        chosen = newest[_pick("studied testbed", testbed, list(newest))]
+        cells = store.cells(run_ids=[run.run_id for run in chosen])
+    noise = describe_noise(chosen, cells, threshold=threshold)
+    return NoisePage(testbeds=sorted(newest), study=chosen, noise=noise)
 
 
 def read_run(store_url: str, run_id: str) -> Run:

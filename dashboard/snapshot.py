@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from perfci.compare import Side, compare
+from perfci.compare import Floors, Side, compare
 from perfci.dashboard.lines import ERROR, PEER, YARDSTICK, Line, trace
 from perfci.history.model import Cell, Commit, Comparison, RunSummary, Status, is_anchor
 from perfci.machine import compare_anchors, find_moved, without_anchors
@@ -136,10 +136,12 @@ def take(
     *,
     newer: RunSummary | None = None,
     line: tuple[Sequence[Commit], Sequence[RunSummary]] = ((), ()),
+    floors: Floors | None = None,
 ) -> Snapshot:
     """Put the cells of two commits of one testbed side by side.
 
-    ``line`` are the newest commits of the line in order, and their runs, for the trends.
+    ``floors`` are those of the cells whose noise was studied. ``line`` are the newest commits of
+    the line in order, and their runs, for the trends.
 
     Of several runs at the newest commit, the newest that has a cell is shown and all are compared.
     A cell known at the previous commit and in none of these runs is missing, and kept.
@@ -148,8 +150,8 @@ def take(
     sides = [Side(each, _newest_first(cells, each)) for each in (previous, runs)]
     before, now = (without_anchors(side) for side in sides)
     shown = _newest(now.cells)
-    comparisons = compare(before, now) if previous else []
-    moved = find_moved(compare_anchors(*sides)) if previous else []
+    comparisons = compare(before, now, floors=floors) if previous else []
+    moved = find_moved(compare_anchors(*sides, floors=floors)) if previous else []
     return Snapshot(
         testbed=runs[0].environment.testbed,
         runs=tuple(runs),

@@ -53,6 +53,11 @@ def run_url(run_id: str, **state: str) -> str:
     return _with_state(f"/run/{quote(run_id, safe='')}", state)
 
 
+def noise_url(testbed: str = "") -> str:
+    """Where the noise of a testbed is, or of the one that was studied last."""
+    return _with_state("/noise", {"testbed": testbed})
+
+
 def runs_url(**state: str) -> str:
     """Where the list of runs is; an empty state is left out."""
     return _with_state("/runs", state)

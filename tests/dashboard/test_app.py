@@ -480,3 +480,33 @@ def test_an_app_can_be_made_in_any_folder_after_another(
     assert "Nothing measured yet" in ask([])("/").text
     monkeypatch.chdir(tmp_path)
     assert "Nothing measured yet" in ask([])("/").text
+
+
+def _study(make, *, testbed: str = "bench", number: int = 2) -> list:
+    runs = [make.run(number, testbed=testbed, attempt=side) for side in (1, 2)]
+    return [replace(run, trigger="noise", pair=f"p{testbed}{number}") for run in runs]
+
+
+def test_a_testbeds_noise_is_shown_cell_by_cell(ask, make) -> None:
+    cells = [make.cell("plain", passes=4), make.cell("other", passes=4)]
+    first, second = (replace(run, measurements=tuple(cells)) for run in _study(make))
+    page = ask([make.run(1), first, second])("/noise")
+    assert "Noise of bench" in page.text
+    assert {f"/run/{first.run_id}", f"/run/{second.run_id}"} <= set(page.hrefs)
+    assert "other" in page.text
+    (graph,) = page.nodes("Graph")
+    assert [len(trace["x"]) for trace in graph["figure"]["data"]] == [2, 2]
+
+
+def test_without_a_study_there_is_no_noise_to_show(ask, make) -> None:
+    assert "measure one with perfci noise" in ask([make.run(1)])("/noise").text
+    studied = ask(_study(make))  # the same store
+    assert "no studied testbed" in studied("/noise", "?testbed=nowhere").text
+
+
+def test_the_overview_takes_its_noise_from_the_study(ask, make) -> None:
+    cells = [make.cell("plain", passes=6)]
+    before = ask([make.run(number, cells) for number in (1, 2)])("/")
+    after = ask([replace(run, measurements=tuple(cells)) for run in _study(make, number=3)])("/")
+    assert (bool(before.classes("inconclusive")), bool(before.classes("measured"))) == (True, False)
+    assert (bool(after.classes("inconclusive")), bool(after.classes("measured"))) == (False, True)

@@ -1,0 +1,106 @@
+"""A testbed's noise: its newest study, cell by cell."""
+
+from collections.abc import Sequence
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from perfci import units
+from perfci.dashboard import components, ids, spreads, urls
+from perfci.dashboard.components import Choice, breakable, heading
+from perfci.dashboard.queries import NoisePage
+from perfci.noise import LADDER, CellNoise
+
+THRESHOLD = 0.05
+"""What counts as slower on the pages, which have no configuration of a project's."""
+
+
+def show(page: NoisePage) -> Component:
+    """Show a study: what it is, a figure of the spreads, and all of its figures as a table."""
+    first, second = page.study
+    environment = first.environment
+    options = [
+        Choice(label=name, href=urls.noise_url(name), chosen=name == environment.testbed)
+        for name in page.testbeds
+    ]
+    ordered = sorted(page.noise, key=lambda each: -each.floor.unpaired.value)
+    passes = max((int(each.floor.paired.degrees) + 1 for each in ordered), default=0)
+    return components.page(
+        f"Noise of {environment.testbed}",
+        components.choices("Testbed", options),
+        components.facts(
+            (
+                ("Device", environment.device.model),
+                ("Studied", units.format_date(first.started_at)),
+                ("Passes", units.format_count(passes)),
+                (
+                    "Runs",
+                    html.Span(
+                        [
+                            dcc.Link("one side", href=urls.run_url(first.run_id)),
+                            ", ",
+                            dcc.Link("the other", href=urls.run_url(second.run_id)),
+                        ]
+                    ),
+                ),
+            )
+        ),
+        html.P(
+            "The same code was measured as two sides that take turns in the same passes. All that "
+            "lies between them is noise, and the floor of decisions on this testbed.",
+            className="tally",
+        ),
+        _figure(ordered) if ordered else None,
+        _table(ordered),
+    )
+
+
+def _figure(noise: Sequence[CellNoise]) -> Component:
+    figure = spreads.spread_figure(noise)
+    graph = dcc.Graph(
+        id=ids.NOISE_FIGURE,
+        figure=figure,
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]},
+        style={"height": f"{figure['layout']['height']}px"},
+        responsive=True,
+    )
+    caption = (
+        "● apart: the spread of a latency from pass to pass. ◆ paired: that of the two sides’ "
+        "ratio within a pass. The table holds the same figures."
+    )
+    return html.Figure([graph, html.Figcaption(caption)])
+
+
+def _table(noise: Sequence[CellNoise]) -> Component:
+    columns = ("Latency", "Apart", "Paired", *(f"{passes} passes" for passes in LADDER))
+    head = html.Tr(
+        [heading("Cell", kind="first"), *(heading(each, kind="number") for each in columns)]
+    )
+    body = [_row(each) for each in noise]
+    explained = html.P(
+        "Under the numbers of passes: the least slow-down that so many paired passes would call in "
+        f"95 of 100 cases, at a threshold of {units.format_change(1 + THRESHOLD)}.",
+        className="tally",
+    )
+    table = components.table([head], body, label="Noise by cell", kind="rows")
+    return html.Div([explained, table])
+
+
+def _row(noise: CellNoise) -> Component:
+    figures = (
+        units.format_latency(noise.latency_ns),
+        units.format_spread(noise.floor.unpaired.value),
+        units.format_spread(noise.floor.paired.value),
+        *(units.format_change(1.0 + each) for each in noise.visible),
+    )
+    name = [
+        *breakable(noise.key.kernel),
+        " · ",
+        *breakable(noise.key.variant),
+        " · ",
+        *breakable(noise.key.case),
+        html.Span(noise.key.contract, className="contract"),
+    ]
+    return html.Tr(
+        [heading(name, scope="row"), *(html.Td(each, className="number") for each in figures)]
+    )
