@@ -17,16 +17,16 @@ from perfci.progress import LineObserver
 from perfci.run import measure_pair
 from perfci.selection import Selection, select, variants_of
 
-_SLOW = scratch.body("for (volatile int i = 0; i < 2000000; i = i + 1) {}")
+_SLOW = scratch.body("for (volatile int i = 0; i < 400000; i = i + 1) {}")
 _WRONG = scratch.PLAIN.replace("+ b;", "- b;")
-_LATE = scratch.body("static int calls = 0; if (++calls > 40) *(volatile int *)8 = 1;")
+_LATE = scratch.body("static int calls = 0; if (++calls > 400) *(volatile int *)8 = 1;")
 _LATE_RAISE = """\
 calls = []
 
 
 def run(x, a, b):
     calls.append(None)
-    if len(calls) > 40:
+    if len(calls) > 400:
         raise ValueError("no more of it")
     return a * x + b
 """
@@ -39,7 +39,7 @@ def _measured(
     """The rows of each side by case."""
     sides = []
     for name, files in (("baseline", baseline), ("contender", contender)):
-        root = scratch.quick(folder / name, timeout_s=20)
+        root = scratch.quick(folder / name, timeout_s=60)
         scratch.write_kernel(root, **files)
         kernels = discover(root / "kernels")
         sides.append(select(kernels, Selection(cases=("large", "one")), "cpu"))
