@@ -19,14 +19,19 @@ _MESSAGE_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """What one timer read of one cell in one pass; ``note`` is what a reader should know of it."""
+    """What one timer read of one cell in one pass; ``note`` is what a reader should know of it.
+
+    ``span_s`` is when it began and ended, by ``time.monotonic``, which is the same for all
+    processes of a machine. ``clocks`` are added by the process that watches the passes.
+    """
 
     contract: Contract
     samples_ns: tuple[float, ...]
     loops: int
     stop: Stop
-    clocks: tuple[Clock, ...] = ()
     note: str = ""
+    span_s: tuple[float, float] = (0.0, 0.0)
+    clocks: tuple[Clock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,15 +143,13 @@ def _encode_timing(timing: Timing) -> dict[str, Any]:
         "loops": timing.loops,
         "stop": timing.stop.value,
         "note": timing.note,
-        "clocks": [
-            [c.sm_mhz, c.memory_mhz, c.temperature_c, c.power_w, c.throttle_reasons]
-            for c in timing.clocks
-        ],
+        "span_s": timing.span_s,
     }
 
 
 def _decode_timing(value: Any) -> Timing:
     timer, version, l2, warm_up, inputs = value["contract"]
+    began_s, ended_s = value["span_s"]
     samples_ns = tuple(float(sample) for sample in value["samples_ns"])
     if not samples_ns or not all(math.isfinite(each) and each > 0 for each in samples_ns):
         raise ValueError("a sample that is no positive number")
@@ -164,24 +167,11 @@ def _decode_timing(value: Any) -> Timing:
         loops=int(value["loops"]),
         stop=Stop(value["stop"]),
         note=one_line(value["note"]),
-        clocks=tuple(_decode_clock(clock) for clock in value["clocks"]),
+        span_s=(_finite(began_s), _finite(ended_s)),
     )
 
 
-def _decode_clock(value: Any) -> Clock:
-    sm_mhz, memory_mhz, temperature_c, power_w, reasons = value
-    return Clock(
-        sm_mhz=_reading(sm_mhz),
-        memory_mhz=_reading(memory_mhz),
-        temperature_c=_reading(temperature_c),
-        power_w=_reading(power_w),
-        throttle_reasons=tuple(one_line(reason) for reason in reasons),
-    )
-
-
-def _reading(value: Any) -> float | None:
-    if value is None:
-        return None
+def _finite(value: Any) -> float:
     if not math.isfinite(value):
-        raise ValueError("a reading of a clock that is no finite number")
+        raise ValueError("a time that is no finite number")
     return float(value)

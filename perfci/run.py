@@ -9,10 +9,12 @@ import math
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfci.anchors import ANCHOR_BUDGET_S
+from perfci.bounds import without_impossible
 from perfci.build import Build, build
+from perfci.clocks import ClockWatch, read_clock
 from perfci.config import Config
 from perfci.device import memory_bytes
 from perfci.history.model import Measurement, Status, is_anchor
@@ -115,12 +117,16 @@ def _measure(
     timers = timers_on(target.device.kind) if timed else ()
     together = list(zip(*begun, strict=True))
     complete, interrupted = 0, False
+    watch = ClockWatch(lambda: read_clock(target.device.uuid))
     try:
-        while not _is_over(passes, complete, together, timers, time.monotonic() - start_s):
-            fresh = _one_pass(together, server, limits, target, complete, timers, observer)
-            for state, outcome in fresh:
-                state.add(complete, outcome)
-            complete += 1
+        with watch:
+            while not _is_over(passes, complete, together, timers, time.monotonic() - start_s):
+                fresh = _one_pass(
+                    together, server, limits, target, complete, timers, watch, observer
+                )
+                for state, outcome in fresh:
+                    state.add(complete, outcome)
+                complete += 1
     except KeyboardInterrupt:
         if not complete:
             raise
@@ -129,10 +135,12 @@ def _measure(
     precision = passes.target if isinstance(passes, Precision) else None
     return [
         Measured(
-            measurements=tuple(
-                row
-                for each in states
-                for row in rows_of(each, timers, target=target, precision=precision)
+            measurements=without_impossible(
+                [
+                    row
+                    for each in states
+                    for row in rows_of(each, timers, target=target, precision=precision)
+                ]
             ),
             passes=complete,
             interrupted=interrupted,
@@ -236,6 +244,7 @@ def _one_pass(
     target: Target,
     index: int,
     timers: Sequence[str],
+    watch: ClockWatch,
     observer: Observer,
 ) -> list[tuple[State, Outcome]]:
     """One pass over all cells that are still alive; checks alone belong to the first."""
@@ -259,9 +268,15 @@ def _one_pass(
     phase = f"pass {index + 1}" if timers else "check"
     ended: list[tuple[State, Outcome]] = []
     for done, (number, outcomes) in enumerate(server.run(tasks, target=target, limits=limits), 1):
-        ended += zip(alive[number], outcomes, strict=True)
+        seen = [_with_clocks(each, watch) for each in outcomes]
+        ended += zip(alive[number], seen, strict=True)
         observer.step(phase, done, len(tasks), "/".join(tasks[number].cell))
     return ended
+
+
+def _with_clocks(outcome: Outcome, watch: ClockWatch) -> Outcome:
+    timings = (replace(each, clocks=watch.during(*each.span_s)) for each in outcome.timings)
+    return replace(outcome, timings=tuple(timings))
 
 
 def _living(sides: Sequence[State], timers: Sequence[str]) -> Sequence[State]:

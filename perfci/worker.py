@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from time import monotonic
 
 import torch
 from torch import Tensor
@@ -23,7 +24,6 @@ from perfci.check import (
     output_templates,
     synchronise,
 )
-from perfci.clocks import read_clock
 from perfci.entry import Call, Entry, load_again, load_entry
 from perfci.footprint import add_footprint
 from perfci.history.model import Status
@@ -44,7 +44,6 @@ class Bench:
 
     def __init__(self, target: Target, limits: Limits) -> None:
         self._device = target.name
-        self._uuid = target.device.uuid
         self._limits = limits
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
@@ -163,7 +162,7 @@ class Bench:
         budget_s = min(task.budget_s, self._limits.cell_budget_s)
         for name in task.timers:
             contract = TIMERS[name].contract
-            before = read_clock(self._uuid)
+            began_s = monotonic()
             try:
                 readers = [side.open_reader(name) for side in sides]
                 timings = measure_in_turns(readers, contract=contract, budget_s=budget_s)
@@ -173,9 +172,9 @@ class Bench:
                 for side in sides:
                     side.invalid.append((contract.label, _said_of(side, blamed)))
                 continue
-            clocks = tuple(each for each in (before, read_clock(self._uuid)) if each is not None)
+            span_s = (began_s, monotonic())
             for side, reader, timing in zip(sides, readers, timings, strict=True):
-                side.timings.append(replace(timing, clocks=clocks))
+                side.timings.append(replace(timing, span_s=span_s))
                 with _blaming(side):
                     side.keep_left(reader)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfci.history.model import Clock, Direction, Launch, Metric, Status, Stop
+from perfci.history.model import Direction, Launch, Metric, Status, Stop
 from perfci.outcome import (
     MalformedOutcomeError,
     Outcome,
@@ -30,8 +30,8 @@ _OUTCOME = Outcome(
             samples_ns=(1 / 3, 2e9),
             loops=7,
             stop=Stop.STABILISED,
-            clocks=(Clock(sm_mhz=1980.0, throttle_reasons=("heat",)), Clock()),
             note="one set is larger than L2",
+            span_s=(1234.5, 1235.25),
         ),
     ),
     invalid=(("hot/1", "an empty graph"),),
@@ -104,9 +104,9 @@ def test_what_is_said_arrives() -> None:
         _timing(loops=float("inf")),
         _timing(stop="soon"),
         _timing(contract=[]),
-        _timing(clocks=[[1, 2, 3]]),
-        _timing(clocks=[["fast", None, None, None, []]]),
-        _timing(clocks=[[float("nan"), None, None, None, []]]),
+        _timing(span_s=[1.0]),
+        _timing(span_s=["then", 2.0]),
+        _timing(span_s=[1.0, float("nan")]),
         _changed(identity=None),
         _changed(identity=[["device code"]]),
         _changed(identity=[["device code", 5]]),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import scratch
 
+from perfci.anchors import anchor_cells
 from perfci.config import load_config
 from perfci.device import cpu
-from perfci.history.model import Device, Launch, Measurement, Status, Stop
+from perfci.history.model import Clock, Device, Launch, Measurement, Status, Stop, is_anchor
 from perfci.history.plain import plain
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
@@ -88,9 +89,10 @@ class _Server:
             timings = tuple(
                 Timing(
                     contract=TIMERS[name].contract,
-                    samples_ns=(5.0,),
+                    samples_ns=(1000.0 if is_anchor(task.kernel.name) else 5.0,),
                     loops=1,
                     stop=Stop.CONVERGED,
+                    span_s=(0.0, 1e12),
                 )
                 for name in task.timers
             )
@@ -98,10 +100,13 @@ class _Server:
             yield index, (Outcome(status=Status.PASSED, timings=timings, launches=told),)
 
 
-def _measured(root: Path, device: Device, server: Any, **options: Any) -> Sequence[Measurement]:
+def _measured(
+    root: Path, device: Device, server: Any, *, anchors: bool = False, **options: Any
+) -> Sequence[Measurement]:
     scratch.write_kernel(scratch.quick(root), eager__py=scratch.EAGER)
     config = load_config(root, environment={}, cache=str(root.parent / "cache"))
     cells = select(discover(root / "kernels"), Selection(cases=("large", "one")), device.kind)
+    cells += anchor_cells(device.kind) if anchors else []
     return measure(
         cells,
         config,
@@ -135,3 +140,31 @@ def test_nobody_asks_for_launches_on_a_cpu(tmp_path: Path, timed: bool) -> None:
     rows = _measured(tmp_path / "root", cpu(), server, timed=timed)
     assert [row.launches for row in rows] == [()] * len(rows)
     assert {asked for _, asked in server.asked} == {False}
+
+
+def test_each_pass_keeps_the_clocks_that_were_read_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def read(uuid: str | None) -> Clock:
+        asked.append(uuid)
+        return Clock(sm_mhz=1980.0, throttle_reasons=("software power cap",))
+
+    monkeypatch.setattr("perfci.run.read_clock", read)
+    rows = _measured(tmp_path / "root", replace(_GPU, uuid="GPU-1"), _Server())
+    passes = [each for row in rows for each in row.passes]
+    assert len(passes) == 6
+    assert all(each.clocks and each.clocks[0].sm_mhz == 1980.0 for each in passes)
+    assert set(asked) == {"GPU-1"}
+
+
+def test_what_is_faster_than_nothing_is_no_latency(tmp_path: Path) -> None:
+    rows = _measured(tmp_path / "root", _GPU, _Server(), anchors=True)
+    timed = {row.contract.timer: row for row in rows if row.contract and row.kernel == "axpb"}
+    assert {name: row.status.value for name, row in timed.items()} == {
+        "cold": "invalid_timing",
+        "hot": "invalid_timing",
+        "host": "passed",
+    }
+    assert "a kernel that does nothing takes 1.00 µs here" in timed["hot"].message
