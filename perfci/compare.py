@@ -43,6 +43,10 @@ from process to process behind a stream blocker (0.9 % of 10 µs)."""
 ASSUMED_RUN_SPREAD_ELSEWHERE = 0.02
 """The same for every other timer, which sees the host: twice that."""
 
+ASSUMED_MACHINE_SPREAD = {"host": 0.15}
+"""The same, by contract, where runs come from several machines of a testbed: as far as three of
+them read PyTorch's own ways apart (5 to 16 %, docs/h200.md)."""
+
 _ASSUMED_DEGREES = 10.0
 """How many degrees of freedom an assumption is trusted with."""
 
@@ -67,6 +71,7 @@ class Floor:
 
     unpaired: stats.Spread
     paired: stats.Spread
+    is_studied: bool = True
 
 
 Floors = Mapping[SeriesKey, Floor]
@@ -99,6 +104,12 @@ class Side:
         for cell in self.cells:
             cells.setdefault(key_of(cell, environments[cell.run_id]), []).append(cell)
         return cells
+
+    def machines(self) -> dict[str, tuple[str, str | None]]:
+        """What each run was measured on: the host's name and the GPU."""
+        return {
+            run.run_id: (run.environment.host, run.environment.device.uuid) for run in self.runs
+        }
 
     def pairs(self) -> dict[str, str]:
         """The pair of each run that has one."""
@@ -156,7 +167,9 @@ def compare(
         else:
             comparisons.append(_compare_untimed(pair, *obstacle))
     pairs = {**baseline.pairs(), **contender.pairs()}
-    comparisons += _compare_timed(timed, pairs, floors or {}, threshold, alpha)
+    machines = {**baseline.machines(), **contender.machines()}
+    known = {each.key: _floor(each, machines, floors or {}) for each in timed}
+    comparisons += _compare_timed(timed, pairs, known, threshold, alpha)
     return sorted(comparisons, key=lambda each: each.key)
 
 
@@ -251,10 +264,7 @@ def _compare_timed(
     alpha: float,
 ) -> list[Comparison]:
     together = [_measured_together(each, pairs) for each in cells]
-    changes = [
-        _change(pair, ratios, floors.get(pair.key) or assumed_floor(pair.key.contract))
-        for pair, ratios in together
-    ]
+    changes = [_change(pair, ratios, floors[pair.key]) for pair, ratios in together]
     adjusted = stats.adjust([stats.p_value(change) for change in changes])
     comparisons = []
     for (pair, ratios), change, p_value in zip(together, changes, adjusted, strict=True):
@@ -274,7 +284,7 @@ def _compare_timed(
                 interval=(_to_ratio(low), _to_ratio(high)),
                 smallest_visible_change=_to_ratio(visible) - 1.0,
                 paired_passes=sum(map(len, ratios)),
-                is_studied=pair.key in floors,
+                is_studied=floors[pair.key].is_studied,
             )
         )
     return comparisons
@@ -290,12 +300,22 @@ def _decide(low: float, high: float, beyond: float, *, significant: bool) -> tup
     return (Verdict.REGRESSION if low > beyond else Verdict.IMPROVEMENT), ""
 
 
-def assumed_floor(contract: str) -> Floor:
+def assumed_floor(contract: str, *, one_machine: bool = True) -> Floor:
     """The floor of a cell that was not studied, by its contract's label."""
     timer = contract.partition("/")[0]
     value = ASSUMED_RUN_SPREAD.get(timer, ASSUMED_RUN_SPREAD_ELSEWHERE)
-    spread = stats.Spread(value=value, degrees=_ASSUMED_DEGREES)
-    return Floor(unpaired=spread, paired=spread)
+    apart = value if one_machine else ASSUMED_MACHINE_SPREAD.get(timer, value)
+    return Floor(
+        unpaired=stats.Spread(value=apart, degrees=_ASSUMED_DEGREES),
+        paired=stats.Spread(value=value, degrees=_ASSUMED_DEGREES),
+        is_studied=False,
+    )
+
+
+def _floor(pair: _Pair, machines: Mapping[str, tuple[str, str | None]], floors: Floors) -> Floor:
+    """The floor of a cell: as studied, else as assumed of one machine or of several."""
+    used = {machines[cell.run_id] for cell in (*pair.baseline, *pair.contender)}
+    return floors.get(pair.key) or assumed_floor(pair.key.contract, one_machine=len(used) == 1)
 
 
 def log_ratios(baseline: Cell, contender: Cell) -> list[float]:

@@ -10,7 +10,7 @@ from records import CPU, cell, summary
 
 from perfci import stats
 from perfci.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Floor, Side, compare
-from perfci.history.model import Cell, Comparison, Status, Verdict
+from perfci.history.model import Cell, Comparison, Contract, Status, Verdict
 from perfci.timers import TIMERS
 
 
@@ -321,3 +321,26 @@ def test_a_studied_floor_takes_the_place_of_the_assumption() -> None:
     slow = _side(cell([1.3 * each for each in _STEADY]))
     (heard,) = compare(side, slow, floors={assumed.key: Floor(unpaired=loud, paired=loud)})
     assert heard.verdict is Verdict.INCONCLUSIVE
+
+
+def _on(side: Side, host: str, uuid: str | None) -> Side:
+    runs = []
+    for run in side.runs:
+        device = replace(run.environment.device, uuid=uuid)
+        runs.append(replace(run, environment=replace(run.environment, host=host, device=device)))
+    return Side(runs, side.cells)
+
+
+def test_what_a_caller_pays_is_compared_within_one_machine_or_not_far() -> None:
+    host = Contract(timer="host", version=1, l2="warm", warm_up="steady", inputs="rotating")
+    before = _side(cell(_STEADY, contract=host))
+    slow = _side(cell([1.4 * each for each in _STEADY], run_id="b", contract=host))
+    here = _on(before, "box", "GPU-1")
+    assert _only(here, _on(slow, "box", "GPU-1")).verdict is Verdict.REGRESSION
+    for elsewhere in (("box", "GPU-2"), ("other", "GPU-1")):
+        assert _only(here, _on(slow, *elsewhere)).verdict is Verdict.INCONCLUSIVE
+    # A GPU's own time is as steady from machine to machine as was assumed of one.
+    cold = replace(host, timer="cold")
+    before = _side(cell(_STEADY, contract=cold))
+    slow = _side(cell([1.4 * each for each in _STEADY], run_id="b", contract=cold))
+    assert _only(_on(before, "a", "1"), _on(slow, "b", "2")).verdict is Verdict.REGRESSION
