@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,11 @@ import pytest
 import scratch
 
 from perfci import __main__ as program
+
+# Where the tests were started in the background, Ctrl-C is ignored, and so it would be by every
+# program that they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
