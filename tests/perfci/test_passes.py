@@ -43,11 +43,14 @@ import sys
 
 
 def run(x, a, b):
+    heard, told = os.pipe()
     if os.fork() == 0:
         with open("FOLDER/forked", "a") as file:
             file.write(f"{os.getpid()}\\n")
+        os.write(told, b"!")
         while True:
             sys.stderr.write("still here\\n")
+    os.read(heard, 1)
     os._exit(3)
 """
 _PIPE = """\
