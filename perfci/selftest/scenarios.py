@@ -153,19 +153,22 @@ def _other_architecture(stage: Stage, _: Path) -> tuple[str, str]:
 def _bimodal(stage: Stage, folder: Path) -> tuple[str, str]:
     """A kernel that is fast in some processes and slow in others has not become slower."""
     counter = folder / "counter"
-    counter.write_text("0", encoding="utf-8")
     source = _BIMODAL.format(counter=str(counter), modes=_MODES, length=len(_MODES))
     kernels = _write_kernel(folder, {"bimodal.py": source})
-    sides = []
-    for _ in range(2):
-        rows = stage.measure(kernels, Selection(), passes=len(_MODES) // 2)
-        if any(row.status.is_failure for row in rows):
-            return _failure(rows), ""
-        sides.append(_side(stage, rows))
-    verdicts = [each.verdict for each in compare(*sides)]
-    told = f"an A/A comparison of {len(_MODES) // 2} passes says {verdicts[0]}"
-    alarms = {Verdict.REGRESSION, Verdict.IMPROVEMENT} & set(verdicts)
-    return (told, "") if alarms else ("", told)
+    told = ""
+    for _ in range(2):  # an alarm is a suspicion until it is confirmed
+        counter.write_text("0", encoding="utf-8")
+        sides = []
+        for _ in range(2):
+            rows = stage.measure(kernels, Selection(), passes=len(_MODES) // 2)
+            if any(row.status.is_failure for row in rows):
+                return _failure(rows), ""
+            sides.append(_side(stage, rows))
+        verdicts = [each.verdict for each in compare(*sides)]
+        told = f"an A/A comparison of {len(_MODES) // 2} passes says {verdicts[0]}"
+        if not {Verdict.REGRESSION, Verdict.IMPROVEMENT} & set(verdicts):
+            return "", told
+    return f"{told}, twice", ""
 
 
 def _killed_build(_: Stage, folder: Path) -> tuple[str, str]:
