@@ -135,14 +135,9 @@ def command(
       perfci run --range HEAD~5..HEAD
       perfci run --out run.json.gz
     """
-    if revision and span:
-        raise UsageError("--commit and --range exclude each other; give one")
-    if again and not span:
-        raise UsageError("--again goes with --range; without it, what is named is measured anyhow")
-    if cases_from == "commit" and not (revision or span):
-        raise UsageError("--cases-from commit goes with --commit or --range")
-    if budget_min is not None and passes != "auto":
-        raise UsageError("--budget goes with --passes auto; a number of passes takes what it takes")
+    _refuse_clashes(
+        revision, span, again=again, cases_from=cases_from, passes=passes, budget_min=budget_min
+    )
     config = config_of(store, kernels, passes=None if passes == "auto" else passes)
     server = server_of(config)
     request = _Request(
@@ -178,6 +173,26 @@ def command(
             again=again or not span,
             own_cases=cases_from == "commit",
         )
+
+
+def _refuse_clashes(
+    revision: str | None,
+    span: str | None,
+    *,
+    again: bool,
+    cases_from: str,
+    passes: int | Literal["auto"] | None,
+    budget_min: float | None,
+) -> None:
+    """Raise UsageError where two options do not go together."""
+    if revision and span:
+        raise UsageError("--commit and --range exclude each other; give one")
+    if again and not span:
+        raise UsageError("--again goes with --range; without it, what is named is measured anyhow")
+    if cases_from == "commit" and not (revision or span):
+        raise UsageError("--cases-from commit goes with --commit or --range")
+    if budget_min is not None and passes != "auto":
+        raise UsageError("--budget goes with --passes auto; a number of passes takes what it takes")
 
 
 @contextmanager
