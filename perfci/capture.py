@@ -5,12 +5,14 @@ capture that fails: its allocator goes on as if one were under way, its generato
 and the stream of the capture stays the current one. The driver forgets such a capture.
 """
 
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
 import torch
 
+from perfci.collector import uncollected
 from perfci.driver import Driver, KernelNode
 
 _MOST_KERNELS = 1000
@@ -57,6 +59,11 @@ def _errors() -> Iterator[None]:
     except CaptureError:
         raise
     except Exception as error:
+        # The frames of what has failed hold its memory, and would until they are collected.
+        failed: BaseException | None = error
+        while failed is not None:
+            traceback.clear_frames(failed.__traceback__)
+            failed = failed.__context__
         raise CaptureError(str(error).strip().partition("\n")[0] or "no reason given") from error
 
 
@@ -64,7 +71,7 @@ def _errors() -> Iterator[None]:
 def _captured(call: Callable[[], object], driver: Driver, *, relaxed: bool) -> Iterator[int]:
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
+    with uncollected(), torch.cuda.stream(side):
         call()  # what the first call on a stream loads and allocates is not captured
         side.synchronize()
         # With a pool in use the allocator records no events, which it could not ask later.

@@ -21,15 +21,14 @@ from perfci.lock import lock_device
 from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.selftest import selftest_table
-from perfci.run import measure
 from perfci.selection import Cell, Selection, select
 from perfci.selftest import KERNELS
 from perfci.selftest.plants import APART
 from perfci.selftest.scenarios import Stage, play
-from perfci.selftest.trial import try_honest, try_plants
+from perfci.selftest.trial import Trial, try_honest, try_plants
 
-_TIMEOUT_S = {"cpu": 15.0, "cuda": 30.0}
-_MEMORY_GIB = 8.0
+_TIMEOUT_S = 30.0
+_MEMORY_GIB = 4.0
 _BUDGET_S = 0.1
 
 
@@ -59,24 +58,30 @@ def command(device: str | None, kernels: str | None, as_json: bool) -> int:  # n
     honest = select([*ours, *own], Selection(), kind)
     strict = replace(
         config,
-        timeout_s=_TIMEOUT_S[kind],
+        timeout_s=_TIMEOUT_S,
         memory_limit_gib=_MEMORY_GIB if kind == "cpu" else config.memory_limit_gib,
     )
-    with progress() as observer, lock_device(target.device):
-        stage = Stage(config=config, target=target, server=server, observer=observer)
-        rows = [
-            measure(
-                cells, each, target=target, server=server, passes=1, observer=observer
-            ).measurements
-            for cells, each in ((_planted(ours, kind), strict), (honest, config))
-        ]
-        trials = [*try_plants(rows[0], kind), *play(stage), *try_honest(rows[1])]
+    trials: list[Trial] = []
+    try:
+        with progress() as observer, lock_device(target.device):
+            stage = Stage(config=config, target=target, server=server, observer=observer)
+            planted = stage.rows(_planted(ours, kind), config=strict)
+            trials.extend(try_plants(planted, kind))
+            trials.extend(try_honest(stage.rows(honest)))
+            trials.extend(play(stage))  # each of them as it ends
+    except KeyboardInterrupt:
+        _show(trials, as_json=as_json)
+        raise
+    _show(trials, as_json=as_json)
+    failed = any(each.fate.is_failure for each in trials)
+    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
+
+
+def _show(trials: list[Trial], *, as_json: bool) -> None:
     if as_json:
         echo_json(plain(tuple(trials)))
     else:
         echo_lines(selftest_table(trials))
-    failed = any(each.fate.is_failure for each in trials)
-    return int(ExitCode.REGRESSION_OR_INCORRECT if failed else ExitCode.FINE)
 
 
 def _planted(kernels: list[Kernel], kind: str) -> list[Cell]:

@@ -23,7 +23,7 @@ from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.progress import Observer
 from perfci.run import measure
-from perfci.selection import Selection, select
+from perfci.selection import Cell, Selection, select
 from perfci.selftest import KERNELS
 from perfci.selftest.trial import Fate, Trial
 
@@ -77,10 +77,15 @@ class Stage:
         self, kernels: Sequence[Kernel], selection: Selection, *, passes: int = 1
     ) -> tuple[Measurement, ...]:
         """The rows of a run of the kernels' cells that are selected."""
-        cells = select(kernels, selection, self.target.device.kind)
+        return self.rows(select(kernels, selection, self.target.device.kind), passes=passes)
+
+    def rows(
+        self, cells: Sequence[Cell], *, passes: int = 1, config: Config | None = None
+    ) -> tuple[Measurement, ...]:
+        """The rows of a run of cells."""
         return measure(
             cells,
-            self.config,
+            config or self.config,
             target=self.target,
             server=self.server,
             passes=passes,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from perfci.capture import CaptureError, require_replayable
+from perfci.collector import uncollected
 from perfci.timers import NOT_IN_L2, OVERLAPPING, InvalidTimingError, Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
 
@@ -75,7 +76,7 @@ def _captured(
     graph = torch.cuda.CUDAGraph()
     returned: object = None
     last = (launches - 1) // len(calls) * len(calls)
-    with torch.cuda.graph(graph):
+    with uncollected(), torch.cuda.graph(graph):
         for index in range(launches):
             if index == last:
                 returned = calls[0]()

@@ -5,15 +5,14 @@ short blocks, so that what the machine does to one it does to the other. The clo
 this module is imported, before any kernel is loaded.
 """
 
-import gc
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 
 import numpy as np
 
+from perfci.collector import uncollected
 from perfci.history.model import Contract, Stop
 from perfci.outcome import Timing
 from perfci.timers import Reader
@@ -53,7 +52,7 @@ def measure_in_turns(
 
     All are read the same number of times. Raises InvalidTimingError.
     """
-    with _uncollected():
+    with uncollected():
         for reader in readers:
             warm_up(reader, budget_s=budget_s, clock_ns=clock_ns)
         collected = collect(readers, budget_s=budget_s, clock_ns=clock_ns)
@@ -177,15 +176,3 @@ def median_half_width(samples: Sequence[float]) -> float:
 def _agree(first: Sequence[float], second: Sequence[float]) -> bool:
     a, b = np.percentile(first, (25, 50, 75)), np.percentile(second, (25, 50, 75))
     return bool(np.all(np.abs(a - b) <= _AGREEMENT * b))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without Python's collector of rubbish, which runs whenever it likes."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

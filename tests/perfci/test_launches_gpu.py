@@ -1,5 +1,6 @@
 """On a real GPU: which kernels a call launches. Skipped, with the reason, where there is none."""
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import scratch
 import torch
 
+from perfci.collector import uncollected
 from perfci.device import has_gpu_driver
 from perfci.history.codec import read_run_file
 from perfci.launches import find_launches
@@ -247,6 +249,20 @@ def _leave_work_on_another_stream(y: torch.Tensor) -> None:
 def test_what_cannot_be_captured_has_no_launches(x: torch.Tensor, act: Any) -> None:
     assert find_launches(lambda: act(x * 2)) == ()
     assert len(find_launches(lambda: x * 2)) == 1
+
+
+def test_a_failed_capture_keeps_no_memory_that_only_the_collector_would_free(
+    x: torch.Tensor,
+) -> None:
+    def call() -> None:
+        _wait_for_stream(torch.ones(1 << 26, device="cuda"))
+
+    gc.collect()
+    torch.cuda.empty_cache()
+    with uncollected():
+        assert find_launches(call) == ()
+        torch.cuda.empty_cache()
+        assert torch.cuda.memory_reserved() < 4 << 26
 
 
 def test_a_copy_is_no_kernel(x: torch.Tensor) -> None:

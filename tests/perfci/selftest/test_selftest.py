@@ -2,6 +2,9 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,31 @@ def test_all_that_needs_no_gpu_is_caught_and_nobody_is_accused(tmp_path: Path) -
     assert {"axpb/plain", "axpb/eager", "product_tanh/unordered"} <= accepted
     assert {each["reason"] for each in told if each["fate"] == "skipped"} == {"needs a GPU"}
     assert not (root / ".perfci").exists()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_an_interrupted_test_shows_what_it_has_seen(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root, eager__py=scratch.EAGER)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "perfci", "selftest", "--device", "cpu"],
+        cwd=root,
+        env=scratch.environment(root),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stderr is not None
+    for line in started.stderr:
+        if "bimodal" in line:
+            started.send_signal(signal.SIGINT)
+            break
+    told, _ = started.communicate()
+    assert started.returncode == 130
+    assert re.search(r"returns zeros, at every case +✓ caught", told)
+    assert re.search(r"axpb/eager +✓ accepted", told)
+    assert "a killed build" not in told
 
 
 @pytest.mark.gpu
