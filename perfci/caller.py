@@ -18,6 +18,7 @@ from perfci.check import REFUSALS, is_sound, synchronise
 from perfci.entry import Call, Entry, load_entry
 from perfci.inputs import Arguments, Reference, as_tuple, describe, draw_inputs, load_reference
 from perfci.kernel import Case, Kernel, discover
+from perfci.shortage import is_shortage
 
 _WARM_UPS = 3
 
@@ -65,7 +66,8 @@ def _make(calls: Calls, entry: Entry, reference: Reference, case: Case) -> tuple
                 call()
                 synchronise(calls.device)
     except REFUSALS as error:
-        refused = case.layout != "contiguous" and is_sound(calls.device)
+        layout_matters = case.layout != "contiguous" and not is_shortage(error)
+        refused = layout_matters and is_sound(calls.device)
         return Ending.REFUSED if refused else Ending.RAISED, describe(error)
     except Exception as error:  # noqa: BLE001 — a variant's call may raise anything
         return Ending.RAISED, describe(error)

@@ -29,6 +29,7 @@ from perfci.kernel import Case, Kernel
 from perfci.numerics import Errors, errors, fault, pinned_precision, sizes
 from perfci.outcome import Outcome
 from perfci.outputs import GuardedOutputs, kept
+from perfci.shortage import is_shortage
 
 _PRODUCER_CYCLES = 1_000_000
 _REPEATABLE = 0.05
@@ -91,10 +92,9 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
         return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
     except BadCaseError as bad:
         return Outcome(status=Status.RUNTIME_ERROR, message=str(bad))
-    except torch.OutOfMemoryError as error:
-        return Outcome(status=Status.RUNTIME_ERROR, message=describe(error))
     except REFUSALS as refusal:
-        if case.layout != "contiguous" and is_sound(subject.device):
+        layout_matters = case.layout != "contiguous" and not is_shortage(refusal)
+        if layout_matters and is_sound(subject.device):
             message = f"refuses {case.layout} inputs: {describe(refusal)}"
             return Outcome(status=Status.SKIPPED, message=message)
         message = str(refusal) if isinstance(refusal, KernelError) else describe(refusal)

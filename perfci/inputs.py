@@ -15,6 +15,7 @@ from torch import Tensor
 
 from perfci.errors import ConfigurationError
 from perfci.kernel import Case, Kernel
+from perfci.shortage import describe_shortage, is_shortage
 
 Arguments = Mapping[str, Tensor | int | float]
 """A kernel's arguments by name, in the order in which every variant takes them."""
@@ -79,6 +80,8 @@ def describe(error: BaseException) -> str:
     text = f"{kind}: {lines[0]}" if lines else kind
     if lines and type(error).__module__.startswith("perfci."):
         text = lines[0]
+    elif is_shortage(error):
+        text = describe_shortage(error)
     places = [
         f"{Path(frame.filename).name}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)

@@ -58,7 +58,8 @@ class PassServer:
         _check_temporary_folder()
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         compilers = ["torch._dynamo", "torch._inductor.compile_fx"] if compiling else []
-        self._context.set_forkserver_preload(["perfci.worker", *compilers])
+        preloaded = ["perfci.worker", *compilers, "perfci.preloaded"]
+        self._context.set_forkserver_preload(preloaded)
 
     def probe_gpus(self) -> tuple[Device, ...]:
         """The GPUs as torch sees them. Raises DeviceError where asking fails."""

@@ -48,6 +48,7 @@ class Bench:
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
         self._weaknesses: dict[tuple[str, str], str] = {}
+        is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
         self._surroundings = read_surroundings()
         self._last: set[Status] = set()
 
@@ -301,8 +302,7 @@ def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:
         message = f"right before the timing, wrong after it: {error.message}"
         metrics = () if checked is None else checked.metrics
         return Outcome(status=error.status, message=message, metrics=metrics)
-    message = "out of memory" if isinstance(error, MemoryError) else describe(error)
-    return Outcome(status=Status.RUNTIME_ERROR, message=message)
+    return Outcome(status=Status.RUNTIME_ERROR, message=describe(error))
 
 
 def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> None:

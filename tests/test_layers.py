@@ -35,6 +35,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.repeats",
     "perfci.run",
     "perfci.selftest.scenarios",
+    "perfci.shortage",
     "perfci.surroundings",
     "perfci.timers.cuda_cold",
     "perfci.timers.cuda_hot",

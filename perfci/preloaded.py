@@ -1,0 +1,26 @@
+"""What the fork server imports last: it lets go of NVML, of which no worker may have a part.
+
+PyTorch's compiler asks NVML for GPUs while it is imported and keeps it open. A worker is forked
+with that and without the descriptors behind it, so that NVML would fail there: where PyTorch asks
+it, when memory runs out, for words about it. Closed here, it is opened anew where it is needed.
+"""
+
+import ctypes
+import os
+
+NVML = "libnvidia-ml.so.1"
+_MOST_TIMES = 1000
+
+
+def release_nvml(library: str = NVML) -> None:
+    """Close NVML in this process as often as it was opened; nothing where it is not loaded."""
+    try:
+        nvml = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return
+    for _ in range(_MOST_TIMES):
+        if nvml.nvmlShutdown() != 0:
+            return
+
+
+release_nvml()
