@@ -1,13 +1,14 @@
-"""CUDA's driver API as far as perfci asks it: what a captured graph would launch. By ctypes.
+"""CUDA's driver API, by ctypes: what a captured graph would launch, what the L2 is to keep.
 
 Structures, numbers and signatures are cuda.h's, with which tests compare them; functions go by
-the names that its macros stand for. A driver of CUDA 12.3 or later has all of them.
+the names that its macros stand for. A driver of CUDA 12.3 or later has all of them, one of 11 those
+that ask about the L2.
 """
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_void_p
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -43,6 +44,24 @@ class KernelNodeParams(ctypes.Structure):
     ]
 
 
+class AccessPolicyWindow(ctypes.Structure):
+    """``CUaccessPolicyWindow``: which bytes launches on a stream ask the L2 to keep."""
+
+    _fields_ = [
+        ("base_ptr", c_void_p),
+        ("num_bytes", c_size_t),
+        ("hitRatio", c_float),
+        ("hitProp", c_int),
+        ("missProp", c_int),
+    ]
+
+
+class StreamAttribute(ctypes.Union):
+    """``CUstreamAttrValue``."""
+
+    _fields_ = [("pad", c_ubyte * 64), ("accessPolicyWindow", AccessPolicyWindow)]
+
+
 NUMBERS: Mapping[str, int] = {
     "CU_STREAM_CAPTURE_MODE_GLOBAL": 0,
     "CU_STREAM_CAPTURE_MODE_RELAXED": 2,
@@ -50,6 +69,8 @@ NUMBERS: Mapping[str, int] = {
     "CU_GRAPH_NODE_TYPE_GRAPH": 4,
     "CU_GRAPH_NODE_TYPE_EMPTY": 5,
     "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC": 1,
+    "CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW": 1,
+    "CU_LIMIT_PERSISTING_L2_CACHE_SIZE": 6,
     "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES": 1,
     "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES": 3,
     "CU_FUNC_ATTRIBUTE_NUM_REGS": 4,
@@ -74,8 +95,14 @@ FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "cuFuncGetName": (POINTER(c_char_p), c_void_p),
     "cuFuncGetAttribute": (POINTER(c_int), c_int, c_void_p),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (POINTER(c_int), c_void_p, c_int, c_size_t),
+    "cuCtxResetPersistingL2Cache": (),
+    "cuCtxGetLimit": (POINTER(c_size_t), c_int),
+    "cuStreamGetAttribute": (c_void_p, c_int, POINTER(StreamAttribute)),
 }
 """Name → types of the arguments; what a function returns is always a status, 0 for success."""
+
+LIBRARY = "libcuda.so.1"
+_ABOUT_THE_L2 = ("cuCtxResetPersistingL2Cache", "cuCtxGetLimit", "cuStreamGetAttribute")
 
 
 class DriverError(Exception):
@@ -99,14 +126,49 @@ class KernelNode:
     blocks_per_sm: int
 
 
-class Driver:
-    """The driver's library, asked in the current context."""
+class _Asked:
+    """Functions of the driver's library, asked in the current context."""
 
-    def __init__(self, library: str = "libcuda.so.1") -> None:
+    def __init__(self, names: Iterable[str], library: str) -> None:
         loaded = ctypes.CDLL(library)
-        self._functions = {name: getattr(loaded, name) for name in FUNCTIONS}
-        for name, types in FUNCTIONS.items():
-            self._functions[name].argtypes = types
+        self._functions = {name: getattr(loaded, name) for name in names}
+        for name, function in self._functions.items():
+            function.argtypes = FUNCTIONS[name]
+
+    def _ask(self, name: str, *arguments: object) -> None:
+        status = self._functions[name](*arguments)
+        if status != 0:
+            raise DriverError(f"{name} ended with CUDA error {status}")
+
+
+class Persistence(_Asked):
+    """What the L2 is asked to keep. Raises DriverError where a device keeps nothing so."""
+
+    def __init__(self, library: str = LIBRARY) -> None:
+        super().__init__(_ABOUT_THE_L2, library)
+
+    def end(self) -> None:
+        """Let the L2 keep nothing any longer than it would by itself, from now on."""
+        self._ask("cuCtxResetPersistingL2Cache")
+
+    def set_aside_bytes(self) -> int:
+        """How much of the L2 is set aside for what it is asked to keep."""
+        size = c_size_t()
+        self._ask("cuCtxGetLimit", byref(size), NUMBERS["CU_LIMIT_PERSISTING_L2_CACHE_SIZE"])
+        return size.value
+
+    def window_bytes(self, stream: int) -> int:
+        """How much launches on a stream ask the L2 to keep."""
+        which, value = NUMBERS["CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW"], StreamAttribute()
+        self._ask("cuStreamGetAttribute", stream, which, byref(value))
+        return int(value.accessPolicyWindow.num_bytes)
+
+
+class Driver(_Asked):
+    """What a captured graph would launch."""
+
+    def __init__(self, library: str = LIBRARY) -> None:
+        super().__init__((name for name in FUNCTIONS if name not in _ABOUT_THE_L2), library)
 
     @contextmanager
     def captured(self, stream: int, call: Callable[[], object], *, relaxed: bool) -> Iterator[int]:
@@ -216,8 +278,3 @@ class Driver:
         value = c_int()
         self._ask("cuFuncGetAttribute", byref(value), NUMBERS[name], function)
         return value.value
-
-    def _ask(self, name: str, *arguments: object) -> None:
-        status = self._functions[name](*arguments)
-        if status != 0:
-            raise DriverError(f"{name} ended with CUDA error {status}")

@@ -5,9 +5,12 @@ import os
 import resource
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
+
+from perfci.driver import DriverError, Persistence
 
 _FUNCTIONS = ("empty_like", "isfinite", "isnan", "isneginf", "isposinf", "where")
 _METHODS = tuple(name for name, value in vars(torch.Tensor).items() if callable(value))
@@ -43,6 +46,7 @@ def read_surroundings() -> tuple[object, ...]:
         torch.get_float32_matmul_precision(),
         torch.backends.cudnn.allow_tf32,
         torch._C._len_torch_function_stack(),  # noqa: SLF001 — modes have no public count
+        *_kept_in_l2(),
         replaced_function(),
     )
 
@@ -55,6 +59,22 @@ def replaced_function() -> str:
         if getattr(owner, name, None) is not function
     )
     return next(replaced, "")
+
+
+def _kept_in_l2() -> tuple[int | None, int | None]:
+    """How much of a GPU's L2 is set aside, and how much launches on the stream ask it to keep."""
+    if not torch.cuda.is_initialized():
+        return None, None
+    persistence = Persistence()
+    stream = torch.cuda.current_stream().cuda_stream
+    return _asked(persistence.set_aside_bytes), _asked(lambda: persistence.window_bytes(stream))
+
+
+def _asked(question: Callable[[], int]) -> int | None:
+    try:
+        return question()
+    except DriverError:
+        return None
 
 
 def _working_folder() -> str:

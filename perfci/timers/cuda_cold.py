@@ -1,13 +1,18 @@
 """One launch at a time with the L2 flushed: what a kernel costs whose data is not in cache.
 
 The stream is kept busy first, so that the events bracket the kernel and not the host's launch.
-Before each launch more than twice the L2, at least 256 MiB, is written.
+Before each launch more than twice the L2, at least 256 MiB, is written. That drives out all but
+what a kernel has asked the L2 to keep, which is given up before the stream gets work. The driver
+does so at once and not in a stream's turn: where a part of the L2 is set aside for such data,
+launches are handed over one at a time.
 """
 
+import contextlib
 from itertools import cycle
 
 import torch
 
+from perfci.driver import DriverError, Persistence
 from perfci.timers import Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
 
@@ -22,6 +27,7 @@ def open_reader(workload: Workload) -> Reader:
     turns = cycle(workload.calls)
     flush = _flush_buffer(workload.device)
     blocker = Blocker()
+    persistence = Persistence()
 
     def sample() -> tuple[torch.cuda.Event, torch.cuda.Event]:
         flush.zero_()
@@ -31,10 +37,29 @@ def open_reader(workload: Workload) -> Reader:
         next(turns)()
         torch.cuda.synchronize()
 
+    def read_together(count: int) -> list[float]:
+        _give_up_kept(persistence)
+        return blocker.read(lambda: [sample() for _ in range(count)])
+
     def read() -> list[float]:
-        return blocker.read(lambda: [sample() for _ in range(_BATCH_SAMPLES)])
+        if not _is_set_aside(persistence):
+            return read_together(_BATCH_SAMPLES)
+        return [each for _ in range(_BATCH_SAMPLES) for each in read_together(1)]
 
     return Reader(call=call, read=read, minimum_samples=_MINIMUM_SAMPLES)
+
+
+def _give_up_kept(persistence: Persistence) -> None:
+    """Let the L2 keep nothing; a device that cannot keep anything cannot give it up either."""
+    with contextlib.suppress(DriverError):
+        persistence.end()
+
+
+def _is_set_aside(persistence: Persistence) -> bool:
+    try:
+        return persistence.set_aside_bytes() > 0
+    except DriverError:
+        return False
 
 
 def _flush_buffer(device: str) -> torch.Tensor:

@@ -15,16 +15,24 @@ import pytest
 from perfci.driver import (
     FUNCTIONS,
     NUMBERS,
+    AccessPolicyWindow,
     Driver,
     DriverError,
     EdgeData,
     KernelNode,
     KernelNodeParams,
+    Persistence,
+    StreamAttribute,
 )
 from perfci.toolchain import find_compiler
 
 _COMPILER = find_compiler("nvcc")
-_STRUCTURES = {"CUgraphEdgeData": EdgeData, "CUDA_KERNEL_NODE_PARAMS_v2": KernelNodeParams}
+_STRUCTURES: dict[str, Any] = {
+    "CUgraphEdgeData": EdgeData,
+    "CUDA_KERNEL_NODE_PARAMS_v2": KernelNodeParams,
+    "CUaccessPolicyWindow": AccessPolicyWindow,
+    "CUstreamAttrValue": StreamAttribute,
+}
 pytestmark = [
     pytest.mark.nvcc,
     pytest.mark.skipif(_COMPILER is None, reason="nvcc is not installed"),
@@ -146,6 +154,20 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction of,
                                                      size_t dynamic_bytes) {
   if (of == &first && threads == 256 && dynamic_bytes != 2048) return CUDA_ERROR_INVALID_VALUE;
   return *blocks = of->blocks, CUDA_SUCCESS;
+}
+
+int resets;
+size_t set_aside;
+CUresult cuCtxResetPersistingL2Cache() { return ++resets, CUDA_SUCCESS; }
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit) {
+  if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  return *value = set_aside, CUDA_SUCCESS;
+}
+CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID which, CUstreamAttrValue *value) {
+  if (which != CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW) return CUDA_ERROR_INVALID_VALUE;
+  value->accessPolicyWindow = {&graph, size_t(stream) / 2, 1.0f, CU_ACCESS_PROPERTY_PERSISTING,
+                               CU_ACCESS_PROPERTY_STREAMING};
+  return CUDA_SUCCESS;
 }
 }
 """
@@ -307,6 +329,18 @@ def test_a_capture_ends_however_the_call_ends(library: Path, counts: Any) -> Non
         assert len(list(driver.kernels(graph))) == 3
 
 
+def test_what_the_l2_is_asked_to_keep_is_read_and_given_up(library: Path, counts: Any) -> None:
+    persistence = Persistence(str(library))
+    ctypes.c_size_t.in_dll(counts.loaded, "set_aside").value = 5 << 32
+    assert persistence.set_aside_bytes() == 5 << 32
+    assert persistence.window_bytes(_STREAM) == _STREAM // 2
+    before = counts.resets.value
+    persistence.end()
+    assert counts.resets.value == before + 1
+
+
 def test_a_driver_without_the_functions_is_refused_at_once() -> None:
     with pytest.raises(AttributeError, match="cuStreamBeginCapture"):
         Driver("libc.so.6")
+    with pytest.raises(AttributeError, match="cuCtxResetPersistingL2Cache"):
+        Persistence("libc.so.6")
