@@ -64,8 +64,16 @@ class Bench:
         )
 
     def perform(self, task: Task) -> tuple[Outcome, ...]:
-        """Check the sides of one cell and, where all are right, time them; an outcome each."""
+        """Check the sides of one cell and, where all are right, time them; an outcome each.
+
+        None at all where one side of several has left a device that the others cannot be judged on.
+        """
+        if task.case.memory_gib and self._device != "cpu":
+            torch.cuda.empty_cache()  # what smaller cases left in pieces is not to be had as one
         outcomes = self._performed(task)
+        if len(outcomes) > 1 and not is_sound(self._device):
+            print(next((each.message for each in outcomes if each.status.is_failure), ""))
+            return ()
         if replaced := replaced_function():
             message = f"replaces {replaced}, by which it would be judged"
             outcome = Outcome(status=Status.RUNTIME_ERROR, message=message)

@@ -87,7 +87,8 @@ def test_every_timer_reads_a_kernel_that_behaves(measured: Any, variant: str) ->
     rows = measured[variant, "large"]
     assert _statuses(rows) == {"cold": "passed", "hot": "passed", "host": "passed"}
     assert all(len(row["passes"]) == 2 for row in rows)
-    assert all(len(each["clocks"]) in (0, 2) for row in rows for each in row["passes"])
+    for each in (one for row in rows for one in row["passes"]):
+        assert not each["clocks"] or all(clock["sm_mhz"] > 0 for clock in each["clocks"])
     assert [row["status"] for row in measured[variant, "odd"]] == ["passed"]
 
 
