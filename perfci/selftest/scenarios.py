@@ -82,15 +82,18 @@ class Stage:
     def rows(
         self, cells: Sequence[Cell], *, passes: int = 1, config: Config | None = None
     ) -> tuple[Measurement, ...]:
-        """The rows of a run of cells."""
-        return measure(
+        """The rows of a run of cells; KeyboardInterrupt where it was interrupted."""
+        measured = measure(
             cells,
             config or self.config,
             target=self.target,
             server=self.server,
             passes=passes,
             observer=self.observer,
-        ).measurements
+        )
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return measured.measurements
 
 
 def play(stage: Stage) -> Iterator[Trial]:

@@ -61,9 +61,7 @@ def run(x, a, b):
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]:
     """(variant, timer) → its row at the timed case."""
     root = tmp_path_factory.mktemp("timers")
-    scratch.write_kernel(
-        root, overlaps__cu=_OVERLAPS, absent__py=_ABSENT, eager__py=scratch.EAGER
-    )
+    scratch.write_kernel(root, overlaps__cu=_OVERLAPS, absent__py=_ABSENT, eager__py=scratch.EAGER)
     scratch.quick(root)
     arguments = ("run", "--device", "0", "--passes", "1", "--commit", "abcdef1", "--json")
     ended = scratch.perfci(root, *arguments, "--out", root / "run.json.gz")
