@@ -363,7 +363,8 @@ class Comparison:
     interval; both None where there is nothing to compare. ``smallest_visible_change`` is the
     relative change that these passes could have shown. ``paired_passes`` counts the passes that
     held both sides; without any, the sides were measured apart. ``is_studied`` says that the noise
-    of this cell was measured on its testbed; it is assumed otherwise.
+    of this cell was measured on its testbed; it is assumed otherwise. ``waits`` says that more
+    passes may decide what these left open.
     """
 
     key: SeriesKey
@@ -376,3 +377,4 @@ class Comparison:
     smallest_visible_change: float | None = None
     paired_passes: int = 0
     is_studied: bool = False
+    waits: bool = False

@@ -22,19 +22,12 @@ the logarithm: beyond +5 % is above a ratio of 1.05 or below 1/1.05.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfci import stats
-from perfci.history.model import (
-    Cell,
-    Comparison,
-    Environment,
-    RunSummary,
-    SeriesKey,
-    Status,
-    Verdict,
-)
+from perfci.history.model import Cell, Comparison, Environment, RunSummary, SeriesKey, Verdict
+from perfci.pairs import Pair, measured_together, read_runs, sort_out, typical_ns
 
 ASSUMED_RUN_SPREAD = {"cold": 0.01, "hot": 0.01}
 """Assumed relative standard deviation from run to run, by contract: as large as what was measured
@@ -49,20 +42,6 @@ them read PyTorch's own ways apart (5 to 16 %, docs/h200.md)."""
 
 _ASSUMED_DEGREES = 10.0
 """How many degrees of freedom an assumption is trusted with."""
-
-_BEST_FIRST = (
-    Status.PASSED,
-    Status.SKIPPED,
-    Status.MISSING,
-    Status.BUILD_FAILED,
-    Status.TIMEOUT,
-    Status.INVALID_TIMING,
-    Status.RUNTIME_ERROR,
-    Status.NONDETERMINISTIC,
-    Status.WRONG_VALUES,
-    Status.WRONG_DTYPE,
-    Status.WRONG_SHAPE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +95,6 @@ class Side:
         return {run.run_id: run.pair for run in self.runs if run.pair}
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """One cell on both sides; a side that has nothing of it is empty."""
-
-    key: SeriesKey
-    baseline: Sequence[Cell]
-    contender: Sequence[Cell]
-
-
 def key_of(cell: Cell, environment: Environment) -> SeriesKey:
     """The series that a cell of a run in an environment belongs to."""
     return SeriesKey(
@@ -154,97 +124,12 @@ def compare(
     """
     if not (0.0 < threshold < math.inf and 0.0 < alpha < 1.0):
         raise ValueError(f"threshold {threshold} or alpha {alpha} is out of range")
-    before, after = baseline.cells_by_key(), contender.cells_by_key()
-    comparisons: list[Comparison] = []
-    timed: list[_Pair] = []
-    for key in sorted(before.keys() | after.keys()):
-        pair = _Pair(key, before.get(key, ()), after.get(key, ()))
-        if _needs_no_mention(pair):
-            continue
-        obstacle = _find_obstacle(pair, before.keys(), after.keys())
-        if obstacle is None:
-            timed.append(pair)
-        else:
-            comparisons.append(_compare_untimed(pair, *obstacle))
+    timed, comparisons = sort_out(baseline.cells_by_key(), contender.cells_by_key())
     pairs = {**baseline.pairs(), **contender.pairs()}
     machines = {**baseline.machines(), **contender.machines()}
     known = {each.key: _floor(each, machines, floors or {}) for each in timed}
     comparisons += _compare_timed(timed, pairs, known, threshold, alpha)
     return sorted(comparisons, key=lambda each: each.key)
-
-
-def _needs_no_mention(pair: _Pair) -> bool:
-    if all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender)):
-        return True
-    checked_only = bool(pair.contender) and pair.contender[0].contract is None
-    return checked_only and _worst(pair.contender).status is Status.PASSED
-
-
-def _find_obstacle(
-    pair: _Pair, baseline_keys: Iterable[SeriesKey], contender_keys: Iterable[SeriesKey]
-) -> tuple[Verdict, str] | None:
-    """Say why the latencies of a pair cannot be compared; None where they can."""
-    if not pair.contender:
-        return _look_elsewhere(pair.key, contender_keys, Verdict.MISSING, "no contender")
-    worst = _worst(pair.contender)
-    if worst.status is not Status.PASSED:
-        return _blame(worst, pair.baseline)
-    if not pair.baseline:
-        return _look_elsewhere(pair.key, baseline_keys, Verdict.NEW, "no baseline")
-    best = min(pair.baseline, key=_rank)
-    if best.status is not Status.PASSED:
-        return Verdict.NEW, f"no baseline: {_describe(best)}"
-    if len({cell.workload_digest for cell in _passed(pair)}) > 1:
-        return Verdict.INCOMPARABLE, "the reference or the case changed"
-    return _find_unusable_passes(pair)
-
-
-def _blame(worst: Cell, baseline: Sequence[Cell]) -> tuple[Verdict, str]:
-    if not worst.status.is_incorrect:
-        return Verdict.MISSING, _describe(worst)
-    if baseline and min(baseline, key=_rank).status.is_incorrect:
-        return Verdict.KNOWN_INCORRECT, f"{_describe(worst)} (so was the baseline)"
-    return Verdict.INCORRECT, _describe(worst)
-
-
-def _find_unusable_passes(pair: _Pair) -> tuple[Verdict, str] | None:
-    for name, cells in (("baseline", pair.baseline), ("contender", pair.contender)):
-        means_ns = [each for run in _read_runs(cells) for each in run]
-        if not all(0.0 < each < math.inf for each in means_ns):
-            return Verdict.MISSING, f"the {name} has a latency that is not a positive number"
-        if len(means_ns) < 2:
-            return Verdict.INCONCLUSIVE, f"needs at least 2 passes, the {name} has {len(means_ns)}"
-    return None
-
-
-def _look_elsewhere(
-    key: SeriesKey, keys: Iterable[SeriesKey], verdict: Verdict, lack: str
-) -> tuple[Verdict, str]:
-    """Say what a side lacks and name the nearest thing that it has: only the key keeps them apart.
-
-    Another version of the timer makes the sides incomparable; another testbed is no measurement.
-    """
-    cell = (key.kernel, key.case, key.variant)
-    near = sorted(each for each in keys if (each.kernel, each.case, each.variant) == cell)
-    timer = key.contract.partition("/")[0]
-    for each in near:
-        if each.contract == key.contract:
-            return verdict, f"{lack}: measured on {each.testbed} ({each.device_model}) there"
-    for each in near:
-        if each.contract.partition("/")[0] == timer:
-            other = f"timed by {each.contract} there, which is not compared with {key.contract}"
-            return Verdict.INCOMPARABLE, f"{lack}: {other}"
-    return verdict, lack
-
-
-def _compare_untimed(pair: _Pair, verdict: Verdict, reason: str) -> Comparison:
-    return Comparison(
-        key=pair.key,
-        verdict=verdict,
-        reason=reason,
-        baseline_ns=_typical_ns(pair.baseline),
-        contender_ns=_typical_ns(pair.contender),
-    )
 
 
 def least_change(change: stats.Estimate, *, threshold: float, alpha: float, family: int) -> float:
@@ -257,13 +142,13 @@ def least_change(change: stats.Estimate, *, threshold: float, alpha: float, fami
 
 
 def _compare_timed(
-    cells: Sequence[_Pair],
+    cells: Sequence[Pair],
     pairs: Mapping[str, str],
     floors: Floors,
     threshold: float,
     alpha: float,
 ) -> list[Comparison]:
-    together = [_measured_together(each, pairs) for each in cells]
+    together = [measured_together(each, pairs) for each in cells]
     changes = [_change(pair, ratios, floors[pair.key]) for pair, ratios in together]
     adjusted = stats.adjust([stats.p_value(change) for change in changes])
     comparisons = []
@@ -278,11 +163,11 @@ def _compare_timed(
                 key=pair.key,
                 verdict=verdict,
                 reason=reason,
-                baseline_ns=_typical_ns(pair.baseline),
-                contender_ns=_typical_ns(pair.contender),
-                ratio=_to_ratio(change.mean),
-                interval=(_to_ratio(low), _to_ratio(high)),
-                smallest_visible_change=_to_ratio(visible) - 1.0,
+                baseline_ns=typical_ns(pair.baseline),
+                contender_ns=typical_ns(pair.contender),
+                ratio=to_ratio(change.mean),
+                interval=(to_ratio(low), to_ratio(high)),
+                smallest_visible_change=to_ratio(visible) - 1.0,
                 paired_passes=sum(map(len, ratios)),
                 is_studied=floors[pair.key].is_studied,
             )
@@ -312,47 +197,17 @@ def assumed_floor(contract: str, *, one_machine: bool = True) -> Floor:
     )
 
 
-def _floor(pair: _Pair, machines: Mapping[str, tuple[str, str | None]], floors: Floors) -> Floor:
+def _floor(pair: Pair, machines: Mapping[str, tuple[str, str | None]], floors: Floors) -> Floor:
     """The floor of a cell: as studied, else as assumed of one machine or of several."""
     used = {machines[cell.run_id] for cell in (*pair.baseline, *pair.contender)}
     return floors.get(pair.key) or assumed_floor(pair.key.contract, one_machine=len(used) == 1)
 
 
-def log_ratios(baseline: Cell, contender: Cell) -> list[float]:
-    """The logarithm of each pass's ratio, of two cells that were measured together.
-
-    Empty where they do not have the same passes, as where one of them was not timed.
-    """
-    if baseline.latency is None or contender.latency is None:
-        return []
-    before_ns, after_ns = baseline.latency.pass_means_ns, contender.latency.pass_means_ns
-    if len(before_ns) != len(after_ns):
-        return []
-    return [math.log(b / a) for a, b in zip(before_ns, after_ns, strict=True)]
-
-
-def _measured_together(
-    pair: _Pair, pairs: Mapping[str, str]
-) -> tuple[_Pair, Sequence[Sequence[float]]]:
-    """What of a cell was measured together, and its ratios; all of it where nothing was."""
-    before = {pairs[cell.run_id]: cell for cell in pair.baseline if cell.run_id in pairs}
-    matched = [
-        (baseline, contender, ratios)
-        for contender in pair.contender
-        if (baseline := before.get(pairs.get(contender.run_id, "")))
-        and (ratios := log_ratios(baseline, contender))
-    ]
-    if sum(len(ratios) for _, _, ratios in matched) < 2:
-        return pair, []
-    chosen = _Pair(pair.key, [each[0] for each in matched], [each[1] for each in matched])
-    return chosen, [each[2] for each in matched]
-
-
-def _change(pair: _Pair, ratios: Sequence[Sequence[float]], floor: Floor) -> stats.Estimate:
+def _change(pair: Pair, ratios: Sequence[Sequence[float]], floor: Floor) -> stats.Estimate:
     if ratios:
         return stats.pool_pairs(ratios, floor=floor.paired)
     after, before = (
-        [[math.log(mean_ns) for mean_ns in run] for run in _read_runs(cells)]
+        [[math.log(mean_ns) for mean_ns in run] for run in read_runs(cells)]
         for cells in (pair.contender, pair.baseline)
     )
     spread = floor.unpaired
@@ -361,38 +216,9 @@ def _change(pair: _Pair, ratios: Sequence[Sequence[float]], floor: Floor) -> sta
     )
 
 
-def _typical_ns(cells: Sequence[Cell]) -> float | None:
-    """The geometric mean over runs of each run's location; None without any."""
-    runs = _read_runs(cells)
-    if not all(0.0 < mean_ns < math.inf for run in runs for mean_ns in run) or not runs:
-        return None
-    locations = [stats.location([math.log(each) for each in run]) for run in runs]
-    return math.exp(math.fsum(locations) / len(locations))
+def to_ratio(logarithm: float) -> float:
+    """The ratio with this logarithm.
 
-
-def _to_ratio(logarithm: float) -> float:
-    """Passes that disagree wildly allow any ratio: a huge one, since JSON has no infinity."""
+    Passes that disagree wildly allow any ratio: a huge one, since JSON has no infinity.
+    """
     return math.exp(min(logarithm, 700.0))
-
-
-def _read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:
-    latencies = [cell.latency for cell in cells if cell.status is Status.PASSED]
-    return [each.pass_means_ns for each in latencies if each is not None and each.pass_means_ns]
-
-
-def _passed(pair: _Pair) -> list[Cell]:
-    return [cell for cell in (*pair.baseline, *pair.contender) if cell.status is Status.PASSED]
-
-
-def _worst(cells: Sequence[Cell]) -> Cell:
-    return max(cells, key=_rank)
-
-
-def _rank(cell: Cell) -> int:
-    return _BEST_FIRST.index(cell.status)
-
-
-def _describe(cell: Cell) -> str:
-    words = cell.status.value.replace("_", " ")
-    first_line = next(iter(cell.message.strip().splitlines()), "")
-    return f"{words}: {first_line}" if first_line else words

@@ -13,8 +13,9 @@ from functools import cache
 import numpy as np
 
 from perfci import stats
-from perfci.compare import Floor, key_of, least_change, log_ratios
+from perfci.compare import Floor, key_of, least_change
 from perfci.history.model import Cell, RunSummary, SeriesKey, is_anchor
+from perfci.pairs import log_ratios
 
 LADDER = (6, 12, 24, 48)
 """How many passes a decision may take."""

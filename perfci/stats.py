@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 _TRIMMED_SHARE = 0.2
-_TRIMMED_VARIANCE = 1.15
+TRIMMED_VARIANCE = 1.15
 """The variance of a mean without a fifth at each end, of normal readings, in units of that of the
 plain mean."""
 
@@ -35,12 +35,22 @@ class Estimate:
     degrees: float
 
 
+def trimmed(readings: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The means of readings along the last axis less the highest and the lowest fifth of each.
+
+    With the variances of these means, as the readings show them (Yuen's), and the degrees of
+    freedom behind each variance. There must be two readings at least.
+    """
+    means, squares, kept = _trim(readings)
+    return means, squares / (kept - 1.0) / kept, kept - 1.0
+
+
 def location(run: Sequence[float]) -> float:
     """The mean of a run's passes less the highest and the lowest fifth (none of fewer than five).
 
     One pass that was disturbed, on a machine with other work, must not carry the whole run away.
     """
-    return float(np.mean(_kept(run)))
+    return float(_trim(np.asarray(run, dtype=np.float64))[0])
 
 
 def pool(runs: Sequence[Sequence[float]], *, run_spread: Spread) -> Estimate:
@@ -62,14 +72,15 @@ def pool_pairs(pairs: Sequence[Sequence[float]], *, floor: Spread) -> Estimate:
 
     Both sides of a difference were read in one process and hour, which cancel, so that no spread
     between runs is added. The passes' own spread counts, but for no less than ``floor``: that few
-    passes agree by chance makes nothing more certain.
+    passes agree by chance makes nothing more certain. What they show beyond it is known with their
+    own degrees of freedom, the floor with its own.
     """
-    least = _TRIMMED_VARIANCE * floor.value**2 * sum(1.0 / len(pair) for pair in pairs)
-    expected = (least / len(pairs) ** 2, floor.degrees)
+    weight = sum(1.0 / len(pair) for pair in pairs) / len(pairs) ** 2
+    parts = [(TRIMMED_VARIANCE * floor.value**2 * weight, floor.degrees)]
     within = _within(pairs)
-    if within is not None and within.variance >= expected[0]:
-        expected = (within.variance, within.degrees)
-    return _at_least_what_is_shown(pairs, *expected)
+    if within is not None and within.variance > parts[0][0]:
+        parts.append((within.variance - parts[0][0], within.degrees))
+    return _at_least_what_is_shown(pairs, *_combine(parts))
 
 
 def subtract(contender: Estimate, baseline: Estimate) -> Estimate:
@@ -92,14 +103,22 @@ def p_value(estimate: Estimate) -> float:
 
 def adjust(p_values: Sequence[float]) -> list[float]:
     """Adjust a family of p-values after Benjamini and Hochberg, in the order given."""
-    if not p_values:
-        return []
-    count = len(p_values)
-    order = np.argsort(p_values)[::-1]
-    scaled = np.asarray(p_values)[order] * count / np.arange(count, 0, -1)
-    adjusted = np.empty(count)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled))
-    return [float(each) for each in adjusted]
+    return [float(each) for each in adjust_rows(np.asarray(p_values, dtype=np.float64))]
+
+
+def adjust_rows(p_values: np.ndarray, *, family: int | None = None) -> np.ndarray:
+    """The same along the last axis: each row is a family.
+
+    ``family`` is its size where more belong to it than are there; those are taken to be 1.
+    """
+    count = p_values.shape[-1]
+    order = np.flip(np.argsort(p_values, axis=-1), axis=-1)
+    scaled = np.take_along_axis(p_values, order, axis=-1)
+    scaled = scaled * max(count, family or 0) / np.arange(count, 0, -1)
+    adjusted: np.ndarray = np.empty_like(scaled)
+    running = np.minimum(1.0, np.minimum.accumulate(scaled, axis=-1))
+    np.put_along_axis(adjusted, order, running, axis=-1)
+    return adjusted
 
 
 def _at_least_what_is_shown(
@@ -117,26 +136,27 @@ def _at_least_what_is_shown(
 
 def _within(runs: Sequence[Sequence[float]]) -> Estimate | None:
     """What the spread of the passes within runs makes of the variance; None where all have one."""
-    kept = [len(_kept(run)) for run in runs]
-    degrees = sum(kept) - len(runs)
+    trimmed_runs = [_trim(np.asarray(run, dtype=np.float64)) for run in runs]
+    degrees = sum(kept for _, _, kept in trimmed_runs) - len(runs)
     if degrees <= 0:
         return None
-    # Yuen: of a trimmed mean it is the winsorised squares that tell the variance.
-    squares = sum(float(np.var(_winsorised(run))) * len(run) for run in runs)
-    weight = sum(1.0 / count for count in kept) / len(runs) ** 2
+    squares = math.fsum(float(each) for _, each, _ in trimmed_runs)
+    weight = sum(1.0 / kept for _, _, kept in trimmed_runs) / len(runs) ** 2
     return Estimate(mean=0.0, variance=squares / degrees * weight, degrees=float(degrees))
 
 
-def _kept(run: Sequence[float]) -> np.ndarray:
-    """The readings in order, less a fifth at each end."""
-    cut = int(_TRIMMED_SHARE * len(run))
-    return np.sort(np.asarray(run, dtype=np.float64))[cut : len(run) - cut]
+def _trim(readings: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Along the last axis: the means of what is kept, the squares behind them, how many are kept.
 
-
-def _winsorised(run: Sequence[float]) -> np.ndarray:
-    """The readings, those of the cut fifths moved to the ends of what is kept."""
-    kept = _kept(run)
-    return np.clip(np.asarray(run, dtype=np.float64), kept[0], kept[-1])
+    Yuen: of a trimmed mean it is the winsorised squares that tell the variance, those of all
+    readings with the cut ones moved to the ends of what is kept.
+    """
+    count = readings.shape[-1]
+    cut = int(_TRIMMED_SHARE * count)
+    ordered = np.sort(readings, axis=-1)
+    kept = ordered[..., cut : count - cut]
+    winsorised = np.clip(ordered, kept[..., :1], kept[..., -1:])
+    return kept.mean(axis=-1), np.var(winsorised, axis=-1) * count, count - 2 * cut
 
 
 def _combine(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:

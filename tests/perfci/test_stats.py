@@ -110,7 +110,7 @@ def test_passes_of_a_pair_that_agree_by_chance_are_no_certainty() -> None:
     spread = [0.1, 0.3, -0.2, 0.2]
     shown = stats.pool_pairs([spread], floor=floor)
     assert shown.variance == pytest.approx(np.var(spread, ddof=1) / 4)
-    assert shown.degrees == 3
+    assert shown.degrees == pytest.approx(3, abs=0.1)
 
 
 def test_pairs_that_disagree_are_clusters() -> None:
@@ -125,3 +125,24 @@ def test_the_cost_of_trimming_is_what_it_is_taken_for() -> None:
     source = np.random.default_rng(3)
     locations = [stats.location(source.standard_normal(20).tolist()) for _ in range(20_000)]
     assert np.var(locations) * 20 == pytest.approx(1.15, abs=0.04)
+
+
+def test_what_passes_show_beyond_the_floor_is_known_by_them_alone() -> None:
+    floor = stats.Spread(value=1.0, degrees=50)
+    readings = np.random.default_rng(5).standard_normal(8)
+    degrees = [
+        stats.pool_pairs([(factor * readings).tolist()], floor=floor).degrees
+        for factor in (0.1, 2.0, 4.0, 100.0)
+    ]
+    assert degrees[0] == 50
+    assert degrees == sorted(degrees, reverse=True)
+    assert degrees[-1] == pytest.approx(5, abs=0.1)
+
+
+def test_each_row_is_a_family_of_its_own() -> None:
+    rows = np.random.default_rng(6).random((3, 7)) ** 4
+    adjusted = stats.adjust_rows(rows)
+    assert [stats.adjust(row) for row in rows.tolist()] == adjusted.tolist()
+    assert stats.adjust_rows(rows, family=5).tolist() == adjusted.tolist()
+    larger = stats.adjust([*rows[0], *[1.0] * 93])[:7]
+    assert stats.adjust_rows(rows[0], family=100).tolist() == pytest.approx(larger)
