@@ -5,7 +5,7 @@ clone holds too little of it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _GIVEN_SHA = re.compile(r"[0-9a-f]{7,64}")
 _COMMITTED = re.compile(r"^committer .*> (-?\d+) [+-]\d+$", re.MULTILINE)
 _BRANCH_PREFIX = "refs/heads/"
+_REMOTE_PREFIX = "refs/remotes/"
 _UNSHALLOW = "the clone is shallow: fetch the rest with `git fetch --unshallow`"
 
 
@@ -114,10 +115,10 @@ def commit_range(root: Path, text: str) -> list[str]:
     """
     first, last = _range_ends(text)
     start, end = resolve(root, first), resolve(root, last)
-    if not _is_ancestor(root, start, end):
+    if not is_ancestor(root, start, end):
         if is_shallow(root):
             raise CommitError(f"{first}..{last} may be cut off here: {_UNSHALLOW}")
-        hint = f"; did you mean {last}..{first}?" if _is_ancestor(root, end, start) else ""
+        hint = f"; did you mean {last}..{first}?" if is_ancestor(root, end, start) else ""
         raise CommitError(
             f"{first} is no ancestor of {last}: a range A..B goes from an older commit "
             f"to a newer one that builds on it{hint}"
@@ -145,6 +146,51 @@ def merge_base(root: Path, a: str, b: str) -> str:
     if boundary.intersection(run_git(root, "rev-list", first, second, f"^{base}").split()):
         raise CommitError(f"the merge base of {a} and {b} may not be here: {_UNSHALLOW}")
     return base
+
+
+def is_ancestor(root: Path, older: str, newer: str) -> bool:
+    """Whether a commit is an ancestor of another, or that one itself."""
+    return ask_git(root, "merge-base", "--is-ancestor", older, newer).status == 0
+
+
+def default_branch(root: Path, usual: Sequence[str]) -> str:
+    """The branch that others are merged into: ``origin/main``, or ``main`` without a remote.
+
+    It is the one that the remote names as its HEAD, else the first of the ``usual`` names that the
+    remote or this clone has. Raises CommitError where there is none of them.
+    """
+    named = ask_git(root, "symbolic-ref", "--quiet", f"{_REMOTE_PREFIX}origin/HEAD").output
+    references = [named] if named.startswith(_REMOTE_PREFIX) else []
+    references += [f"{_REMOTE_PREFIX}origin/{name}" for name in usual]
+    references += [f"{_BRANCH_PREFIX}{name}" for name in usual]
+    for each in references:
+        if ask_git(root, "rev-parse", "--verify", "--quiet", f"{each}^{{commit}}").status == 0:
+            return each.removeprefix(_REMOTE_PREFIX).removeprefix(_BRANCH_PREFIX)
+    raise CommitError(
+        f"no branch to compare with: neither origin/HEAD nor {' nor '.join(usual)} is here; "
+        "name the base with --base REV"
+    )
+
+
+def line_of(root: Path, sha: str, branch: str) -> str:
+    """The name of the line that a commit that is to be merged into a branch is filed under.
+
+    That is the branch's own name only where its first-parent line holds the commit, else the
+    current branch's, else one that no branch can have. ``branch`` is as by ``default_branch``.
+    """
+    name = branch.removeprefix("origin/")
+    if sha in run_git(root, "rev-list", "--first-parent", resolve(root, branch)).split():
+        return one_line(name)
+    current = _current_branch(root, sha)
+    if current is None or current == name:
+        return f"{one_line(name)}..{sha[:10]}"
+    return current
+
+
+def last_tag(root: Path, sha: str) -> str | None:
+    """The nearest tag that a commit or one of its ancestors has; None without any."""
+    answer = ask_git(root, "describe", "--tags", "--abbrev=0", sha)
+    return answer.output if answer.status == 0 else None
 
 
 @contextmanager
@@ -175,10 +221,6 @@ def _range_ends(text: str) -> tuple[str, str]:
     if not first or not last:
         raise CommitError(f"{shown}: a range is written A..B with a commit on each side")
     return first, last
-
-
-def _is_ancestor(root: Path, older: str, newer: str) -> bool:
-    return ask_git(root, "merge-base", "--is-ancestor", older, newer).status == 0
 
 
 def _shallow_boundary(root: Path) -> set[str]:

@@ -23,6 +23,9 @@ def is_anchor(kernel: str) -> bool:
 NOISE_TRIGGER = "noise"
 """What starts a run that studies a testbed's own noise; it is in no history of the code."""
 
+GATE_TRIGGER = "gate"
+"""What starts the two runs of a gate, which measure a head beside its base."""
+
 
 class Status(StrEnum):
     """What became of one cell. Only ``PASSED`` carries samples."""
@@ -256,10 +259,10 @@ class Measurement:
 class Run:
     """What one invocation measured at one commit on one device.
 
-    ``trigger`` says what started it (``local``, ``range`` or ``noise``); ``attempt`` counts the
-    runs that the store has of the same commit, or dirty tree, on the same testbed, this one
-    included. Runs that were measured together, in turns, share a ``pair``: passes of the same index
-    were in the same process. It is empty for a run by itself.
+    ``trigger`` says what started it (``local``, ``range``, ``gate`` or ``noise``); ``attempt``
+    counts the runs that the store has of the same commit, or dirty tree, on the same testbed, this
+    one included. Runs that were measured together, in turns, share a ``pair``: passes of the same
+    index were in the same process. It is empty for a run by itself.
     """
 
     run_id: str

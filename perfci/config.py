@@ -37,6 +37,7 @@ class Config:
     repository_url: str | None = None
     side_by_side: bool = False
     anchors: bool = True
+    main_branch: str = "main"
     trigger: str = "local"
     cxx: str = "g++"
     nvcc: str = "nvcc"
@@ -51,9 +52,13 @@ _SETTABLE = {each.name for each in fields(Config)} - {"root"}
 
 
 def load_config(
-    start: Path | None = None, *, environment: Mapping[str, str] | None = None, **flags: Any
+    start: Path | None = None,
+    *,
+    top: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    **flags: Any,
 ) -> Config:
-    """The configuration for a folder (default: the current one) and its parents.
+    """The configuration for a folder (default: the current one) and its parents, up to ``top``.
 
     The project's root is the nearest folder upwards that has [tool.perfci] in its pyproject.toml,
     else the nearest git checkout, else the folder itself. Relative paths are taken from the root,
@@ -61,7 +66,7 @@ def load_config(
     """
     variables = os.environ if environment is None else environment
     start = (start or _current_folder()).resolve()
-    root, table = _project(start)
+    root, table = _project(start, top)
     given = {name: value for name, value in flags.items() if value is not None}
     values: dict[str, Any] = {}
     for layer, folder, where in (
@@ -108,8 +113,10 @@ def _current_folder() -> Path:
         raise ConfigurationError("the current folder is gone: go to one that is there") from None
 
 
-def _project(start: Path) -> tuple[Path, dict[str, Any]]:
-    candidates = (start, *start.parents)
+def _project(start: Path, top: Path | None) -> tuple[Path, dict[str, Any]]:
+    candidates = [start, *start.parents]
+    if top is not None:
+        candidates = [each for each in candidates if each.is_relative_to(top.resolve())]
     for folder in candidates:
         table = _perfci_table(folder / "pyproject.toml")
         if table is not None:

@@ -8,8 +8,9 @@ share every pass, and each cell's are timed in turns.
 import math
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from perfci.anchors import ANCHOR_BUDGET_S
 from perfci.bounds import without_impossible
@@ -45,6 +46,20 @@ class Measured:
     duration_s: float
 
 
+class Until(Protocol):
+    """Until when two sides are measured."""
+
+    def is_over(
+        self, sides: Callable[[], Sequence[Sequence[Measurement]]], *, passes: int, spent_s: float
+    ) -> bool:
+        """Whether so many passes are enough; ``sides`` makes the rows of each side so far."""
+        ...
+
+
+_Rule = Callable[[Sequence[Sequence[State]], int, float], bool]
+"""Whether it is enough, by the states of each side, the passes and the seconds so far."""
+
+
 def measure(
     cells: Sequence[Cell],
     config: Config,
@@ -60,13 +75,23 @@ def measure(
     KeyboardInterrupt before the first pass is complete goes through; after that it ends the run
     with the passes that are complete.
     """
+    timers = timers_on(target.device.kind) if timed else ()
+    precision = passes if isinstance(passes, Precision) and timed else None
+
+    def is_over(sides: Sequence[Sequence[State]], complete: int, spent_s: float) -> bool:
+        if precision is None:
+            return complete >= (passes if timed and isinstance(passes, int) else 1)
+        means_ns = _means_ns(sides[0], timers)
+        return precision.is_over(means_ns, passes=complete, spent_s=spent_s)
+
     (measured,) = _measure(
         [cells],
         config,
         target=target,
         server=server,
-        passes=passes if timed else 1,
-        timed=timed,
+        is_over=is_over,
+        timers=timers,
+        precision=None if precision is None else precision.target,
         observer=observer,
     )
     return measured
@@ -79,7 +104,7 @@ def measure_pair(
     *,
     target: Target,
     server: PassServer,
-    passes: int,
+    passes: int | Until,
     observer: Observer,
 ) -> tuple[Measured, Measured]:
     """Measure two sides in the same passes, each cell's in turns, as ``measure`` does one.
@@ -87,13 +112,24 @@ def measure_pair(
     ``contender`` has the cells of ``baseline``, in its order; cases and references are the
     baseline's. A cell of which one side failed has no figures on the other.
     """
+    timers = timers_on(target.device.kind)
+
+    def is_over(sides: Sequence[Sequence[State]], complete: int, spent_s: float) -> bool:
+        if isinstance(passes, int):
+            return complete >= passes
+        return passes.is_over(
+            lambda: [_rows(states, timers, target) for states in sides],
+            passes=complete,
+            spent_s=spent_s,
+        )
+
     first, second = _measure(
         [baseline, contender],
         config,
         target=target,
         server=server,
-        passes=passes,
-        timed=True,
+        is_over=is_over,
+        timers=timers,
         observer=observer,
     )
     return first, second
@@ -105,8 +141,9 @@ def _measure(
     *,
     target: Target,
     server: PassServer,
-    passes: int | Precision,
-    timed: bool,
+    is_over: _Rule,
+    timers: Sequence[str],
+    precision: float | None = None,
     observer: Observer,
 ) -> list[Measured]:
     start_s = time.monotonic()
@@ -114,13 +151,12 @@ def _measure(
     limits = _limits(config, target)
     live = [(each.build, each.cell) for states in begun for each in states if not each.failure]
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
-    timers = timers_on(target.device.kind) if timed else ()
     together = list(zip(*begun, strict=True))
     complete, interrupted = 0, False
     watch = ClockWatch(lambda: read_clock(target.device.uuid))
     try:
         with watch:
-            while not _is_over(passes, complete, together, timers, time.monotonic() - start_s):
+            while not is_over(begun, complete, time.monotonic() - start_s):
                 fresh = _one_pass(
                     together, server, limits, target, complete, timers, watch, observer
                 )
@@ -132,16 +168,9 @@ def _measure(
             raise
         interrupted = True
     duration_s = time.monotonic() - start_s
-    precision = passes.target if isinstance(passes, Precision) else None
     return [
         Measured(
-            measurements=without_impossible(
-                [
-                    row
-                    for each in states
-                    for row in rows_of(each, timers, target=target, precision=precision)
-                ]
-            ),
+            measurements=tuple(_rows(states, timers, target, precision=precision)),
             passes=complete,
             interrupted=interrupted,
             duration_s=duration_s,
@@ -150,25 +179,32 @@ def _measure(
     ]
 
 
-def _is_over(
-    passes: int | Precision,
-    complete: int,
-    together: Sequence[Sequence[State]],
+def _rows(
+    states: Sequence[State],
     timers: Sequence[str],
-    spent_s: float,
-) -> bool:
-    """Whether there are enough passes. Anchors are the machine's: they hold up nothing."""
-    if isinstance(passes, int):
-        return complete >= passes
-    means_ns = [
+    target: Target,
+    *,
+    precision: float | None = None,
+) -> Sequence[Measurement]:
+    """What is known so far, as the rows of a run."""
+    return without_impossible(
+        [
+            row
+            for each in states
+            for row in rows_of(each, timers, target=target, precision=precision)
+        ]
+    )
+
+
+def _means_ns(states: Sequence[State], timers: Sequence[str]) -> list[list[float]]:
+    """The means of each latency that is still timed. Anchors are the machine's: left out."""
+    return [
         means
-        for sides in together
-        for state in sides
+        for state in states
         if not is_anchor(state.cell.kernel.name) and state.failure is None
         for name in timers
         if (means := state.pass_means_ns(TIMERS[name].contract))
     ]
-    return passes.is_over(means_ns, passes=complete, spent_s=spent_s)
 
 
 def architectures_for(config: Config, target: Target | None) -> tuple[str, ...]:

@@ -43,17 +43,23 @@ def select(kernels: Sequence[Kernel], selection: Selection, device_kind: str) ->
 
     What is declared for other kinds of device is not among them.
     """
-    _refuse_unknown("kernel", selection.kernels, (each.name for each in kernels))
-    chosen = [each for each in kernels if not selection.kernels or each.name in selection.kernels]
-    _refuse_unknown(
-        "variant", selection.variants, (each.name for kernel in chosen for each in kernel.variants)
-    )
-    _refuse_unknown(
-        "case", selection.cases, (each.name for kernel in chosen for each in kernel.cases)
-    )
+    refuse_unknown(kernels, selection)
+    return choose(kernels, selection, device_kind)
+
+
+def refuse_unknown(kernels: Sequence[Kernel], selection: Selection) -> None:
+    """Raise UsageError for a name that none of the kernels has."""
+    _refuse("kernel", selection.kernels, (each.name for each in kernels))
+    chosen = _named(kernels, selection)
+    _refuse("variant", selection.variants, (each.name for k in chosen for each in k.variants))
+    _refuse("case", selection.cases, (each.name for k in chosen for each in k.cases))
+
+
+def choose(kernels: Sequence[Kernel], selection: Selection, device_kind: str) -> list[Cell]:
+    """The chosen cells, as ``select`` finds them; a name that nothing has chooses nothing."""
     return [
         Cell(kernel=kernel, variant=variant, case=case)
-        for kernel in chosen
+        for kernel in _named(kernels, selection)
         for variant in kernel.variants
         if not selection.variants or variant.name in selection.variants
         if device_kind in variant.declaration.devices
@@ -80,13 +86,17 @@ def left_out(kernels: Sequence[Kernel], selection: Selection, device_kind: str) 
     ]
 
 
+def _named(kernels: Sequence[Kernel], selection: Selection) -> list[Kernel]:
+    return [each for each in kernels if not selection.kernels or each.name in selection.kernels]
+
+
 def _case_chosen(case: Case, selection: Selection) -> bool:
     if selection.cases:
         return case.name in selection.cases
     return selection.tier == "full" or case.tier == "smoke"
 
 
-def _refuse_unknown(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+def _refuse(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
     names = set(known)
     for name in asked:
         if name not in names:

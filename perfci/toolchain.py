@@ -107,10 +107,23 @@ def _command(
             command += ["-gencode", f"arch=compute_{number},code=sm_{number}"]
     else:
         command += ["-fPIC", "-Wall", folder]
+    if variant.kind == "c":
+        command += _own_statics(compiler, cuda=cuda)
     command += [f"-I{INCLUDE}", f"-I{variant.path.parent}", *declared.flags]
     if variant.kind == "extension":
         command += _extension_flags(module_name)
     return command
+
+
+def _own_statics(compiler: Compiler, *, cuda: bool) -> list[str]:
+    """Keep what g++ has once a process by default, inline and template statics, in each library.
+
+    Two sides of a cell are two libraries of one process. What torch shares with its extensions in
+    that way is left alone, and clang does not do it.
+    """
+    if "clang" in compiler.version.lower():
+        return []
+    return ["-Xcompiler", "-fno-gnu-unique"] if cuda else ["-fno-gnu-unique"]
 
 
 def cuda_architectures(variant: Variant, architectures: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ hangs the process is seen by the parent (perfci.passes).
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
@@ -28,6 +28,7 @@ from perfci.entry import Call, Entry, load_again, load_entry
 from perfci.footprint import add_footprint
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
+from perfci.isolation import own_modules
 from perfci.outcome import Outcome, Timing, require_pair
 from perfci.outputs import GuardedOutputs, kept
 from perfci.plan import Limits, Target, Task
@@ -125,9 +126,11 @@ class Bench:
         name = task.kernel.name
         if name not in self._references:
             self._references[name] = load_reference(task.kernel)
-        key = f"{name}/{build.variant.name}/{build.digest}/{again}"
+        # By its place too, since what lies beside a Python variant is no part of its digest.
+        key = f"{name}/{build.variant.name}/{build.digest}/{build.variant.path}/{again}"
         if key not in self._entries:
-            self._entries[key] = load_again(build) if again else load_entry(build)
+            with own_modules() if task.other is not None else nullcontext():
+                self._entries[key] = load_again(build) if again else load_entry(build)
         return Subject(
             entry=self._entries[key],
             reference=self._references[name],

@@ -21,6 +21,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.caller",
     "perfci.capture",
     "perfci.check",
+    "perfci.contest",
     "perfci.entry",
     "perfci.footprint",
     "perfci.inputs",

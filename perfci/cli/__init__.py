@@ -18,6 +18,7 @@ COMMANDS = {
     "show": ("perfci.cli.show", "Show a recorded run."),
     "explain": ("perfci.cli.explain", "Explain a kernel by its figures in a recorded run."),
     "compare": ("perfci.cli.compare", "Compare two recorded commits, cell by cell."),
+    "gate": ("perfci.cli.gate", "Judge a head by its base, cell by cell."),
     "history": ("perfci.cli.history", "List, export, import recorded runs."),
     "serve": ("perfci.cli.serve", "Serve the dashboard."),
 }

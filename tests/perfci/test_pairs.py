@@ -30,6 +30,9 @@ def run(x, a, b):
         raise ValueError("no more of it")
     return a * x + b
 """
+_INLINE = scratch.PLAIN.replace(
+    'extern "C"', 'inline int &calls() { static int count = 0; return count; }\n\nextern "C"', 1
+).replace("  for (int64_t", "  ((float *)y->data)[0] = (float)++calls(); return 0;\n  for (int64_t")
 _COUNTS = scratch.body("static int calls = 0; ((float *)y->data)[0] = (float)++calls; return 0;")
 
 
@@ -76,10 +79,11 @@ def test_the_same_code_is_loaded_twice(tmp_path: Path, kind: str) -> None:
     assert first["large"].source_digest == second["large"].source_digest
 
 
-def test_code_that_is_loaded_twice_has_its_state_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [_COUNTS, _INLINE], ids=["static", "inline"])
+def test_code_that_is_loaded_twice_has_its_state_twice(tmp_path: Path, text: str) -> None:
     import torch  # noqa: PLC0415
 
-    scratch.write_kernel(tmp_path, counts__cpp=_COUNTS)
+    scratch.write_kernel(tmp_path, counts__cpp=text)
     config = load_config(tmp_path, environment={}, cache=str(tmp_path / "cache"))
     (built,) = build(variants_of(select(discover(config.kernels), Selection(), "cpu")), config)
     x, y = torch.ones(1), torch.zeros(1)
@@ -126,3 +130,27 @@ def test_what_a_side_raises_while_it_is_timed_is_its_own(tmp_path: Path) -> None
     assert late["large"].status is Status.RUNTIME_ERROR
     assert "no more of it" in late["large"].message
     assert good["large"].status is Status.MISSING
+
+
+_HELPED = """\
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+import sums
+
+
+def run(x, a, b):
+    return sums.add(a * x, b)
+"""
+_SUMS = "def add(x, y):\n    {slow}return x + y\n"
+
+
+def test_each_side_has_the_modules_beside_it(tmp_path: Path) -> None:
+    for name, work in (("baseline", ""), ("contender", "sum(range(200000))\n    ")):
+        parts = tmp_path / name / "kernels/axpb/parts"
+        parts.mkdir(parents=True)
+        (parts / "sums.py").write_text(_SUMS.format(slow=work))
+    quick, slow = _measured(tmp_path, {"helped__py": _HELPED}, {"helped__py": _HELPED}, passes=1)
+    (before,), (after,) = quick["large"].passes, slow["large"].passes
+    assert min(after.samples_ns) > 10 * min(before.samples_ns)

@@ -1,0 +1,165 @@
+"""perfci gate: a head judged by its base."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_lines,
+    kernels_option,
+    make_folder,
+    selection_of,
+    selection_options,
+    store_option,
+)
+from perfci.cli.record import keep
+from perfci.config import Config, child_environment
+from perfci.contest import Place, judge_head
+from perfci.device import environment, find_targets
+from perfci.errors import UsageError
+from perfci.history import commits
+from perfci.history.model import Run
+from perfci.history.stores import Store, open_store
+from perfci.lock import lock_device
+from perfci.passes import PassServer
+from perfci.plan import Target
+from perfci.progress import progress
+from perfci.reports.gate import gate_text
+from perfci.selection import Selection
+from perfci.sides import Sides, check_out, find_ends
+from perfci.studies import read_floors
+from perfci.verdict import exit_code
+
+_BUDGET_MIN = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What the command line asks for, resolved."""
+
+    config: Config
+    root: Path
+    selection: Selection
+    budget_s: float
+    out: Path | None
+    fail_on_inconclusive: bool
+
+
+@click.command("gate")
+@click.option("--base", metavar="REV", help="Judge by this commit, an ancestor of the head.")
+@click.option("--head", metavar="REV", help="Judge this commit, not what lies here.")
+@click.option(
+    "--budget",
+    "budget_min",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    default=_BUDGET_MIN,
+    show_default=True,
+    help="What it may take of a device.",
+)
+@selection_options
+@device_option
+@click.option(
+    "--fail-on",
+    type=click.Choice(["inconclusive"]),
+    help="Exit with 8 also where a cell is inconclusive.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the two run files into this folder instead of recording.",
+)
+@kernels_option
+@store_option
+def command(
+    base: str | None,
+    head: str | None,
+    budget_min: float,
+    names: tuple[str, ...],
+    variants: tuple[str, ...],
+    cases: tuple[str, ...],
+    tier: str,
+    device: str | None,
+    fail_on: str | None,
+    out: Path | None,
+    kernels: str | None,
+    store: str | None,
+) -> int:
+    r"""Judge a head by its base: what is slower, wrong or gone.
+
+    The base is where the head left the default branch (origin/HEAD, else origin/main, main or
+    master), the head what lies in the working tree. Both are built and measured in the same
+    passes, cell by cell in turns, 6, 12, 24 or 48 of them, until every cell is decided or the
+    budget ends. Cells of which the code is the same are not measured.
+
+    The base's references, cases, tolerances and settings judge both sides. What the head changes
+    in them comes first in the report and changes no verdict; what it takes away is missing.
+
+    \b
+    Example:
+      perfci gate
+      perfci gate --base HEAD                what the working tree adds to HEAD
+      perfci gate --base HEAD~1 --kernel mla_attention --budget 3
+      perfci gate --base v1.0 --head v1.1 --fail-on inconclusive
+    """
+    config = config_of(store, kernels)
+    root = commits.repository_root(config.root)
+    if root is None:
+        raise UsageError(f"{config.root} is in no git repository: there is no base to judge by")
+    request = _Request(
+        config=config,
+        root=root,
+        selection=selection_of(names, variants, cases, tier),
+        budget_s=60 * budget_min,
+        out=out,
+        fail_on_inconclusive=fail_on is not None,
+    )
+    ends = find_ends(root, config, base=base, head=head)
+    with check_out(config, root, ends) as sides:
+        server = _server_of(sides)
+        targets = find_targets(device, server.probe_gpus)
+        if out is not None:
+            make_folder(out)
+            return max(_gate(each, request, sides, server, None) for each in targets)
+        with open_store(config.store) as history:
+            return max(_gate(each, request, sides, server, history) for each in targets)
+
+
+def _server_of(sides: Sides) -> PassServer:
+    kernels = (*sides.baseline, *sides.proposed)
+    compiling = any(each.declaration.compiles for kernel in kernels for each in kernel.variants)
+    return PassServer(child_environment(sides.config.cache), compiling=compiling)
+
+
+def _gate(
+    target: Target, request: _Request, sides: Sides, server: PassServer, store: Store | None
+) -> int:
+    testbed = environment(target.device, sides.config).testbed
+    floors = {} if store is None else read_floors(store, [testbed])
+    with progress() as observer, lock_device(target.device):
+        place = Place(
+            root=request.root, target=target, server=server, floors=floors, observer=observer
+        )
+        gate = judge_head(sides, request.selection, place, budget_s=request.budget_s)
+    for run in gate.runs:
+        keep(
+            _counted(run, store),
+            store,
+            request.out / f"{run.run_id}.json.gz" if request.out else None,
+        )
+    echo_lines(gate_text(gate))
+    if gate.interrupted:
+        raise KeyboardInterrupt
+    return int(exit_code(gate.comparisons, fail_on_inconclusive=request.fail_on_inconclusive))
+
+
+def _counted(run: Run, store: Store | None) -> Run:
+    """The run, with how many the store has of its commit or tree."""
+    if store is None:
+        return run
+    commit, testbed = run.commit, run.environment.testbed
+    earlier = store.runs(sha_prefix=commit.sha, testbed=testbed, studies=False)
+    return replace(run, attempt=1 + sum(each.commit.dirty == commit.dirty for each in earlier))

@@ -1,0 +1,57 @@
+"""Until when a decision is measured: rung by rung, until all is decided or time is up. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfci.history.model import Measurement
+from perfci.noise import LADDER
+
+Rows = Sequence[Sequence[Measurement]]
+"""The rows of each side."""
+
+
+class Ending(StrEnum):
+    """Why there were no more passes."""
+
+    DECIDED = "decided"
+    OUT_OF_PASSES = "out_of_passes"
+    OUT_OF_TIME = "out_of_time"
+
+
+@dataclass(slots=True, kw_only=True)
+class Rungs:
+    """The ladder of passes as one measurement climbs it.
+
+    ``is_decided`` is asked at each rung, with its index. A rung that would outlast ``budget_s``, by
+    the pass before, is not begun. Where it ended there is an ``ending``, the ``look`` that the last
+    passes were for, and ``needed_s``: how long the next rung would have taken from the start.
+    """
+
+    budget_s: float
+    is_decided: Callable[[Rows, int], bool]
+    ending: Ending | None = None
+    look: int = 0
+    needed_s: float = 0.0
+    _spent_s: float = 0.0
+
+    def is_over(self, sides: Callable[[], Rows], *, passes: int, spent_s: float) -> bool:
+        """Whether so many passes are enough; ``spent_s`` is since the start."""
+        last_s, self._spent_s = spent_s - self._spent_s, spent_s
+        if passes == 0:
+            return False
+        if passes == LADDER[self.look]:
+            self.ending = self._look_at(sides)
+            if self.ending is None:
+                self.look += 1
+        self.needed_s = spent_s + (LADDER[self.look] - passes) * last_s
+        # The first pass checks as well: it tells too much of what the others will take.
+        late = self.needed_s > self.budget_s if passes > 1 else spent_s > self.budget_s
+        if self.ending is None and late:
+            self.ending = Ending.OUT_OF_TIME
+        return self.ending is not None
+
+    def _look_at(self, sides: Callable[[], Rows]) -> Ending | None:
+        if self.is_decided(sides(), self.look):
+            return Ending.DECIDED
+        return Ending.OUT_OF_PASSES if self.look == len(LADDER) - 1 else None

@@ -1,0 +1,226 @@
+"""perfci gate: a head judged by its base, as a user asks for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scratch
+
+from perfci.history.model import RunSummary
+from perfci.history.stores import open_store
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with one kernel on main and a topic branch that is checked out."""
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    (root / ".gitignore").write_text(".perfci/\n")
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    scratch.git(root, "switch", "-q", "-c", "topic")
+    return root
+
+
+def _stored(root: Path) -> list[RunSummary]:
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        return list(store.runs())
+
+
+def _edit(root: Path, name: str, before: str, after: str) -> None:
+    path = root / "kernels/axpb" / name
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def test_the_same_code_is_not_measured(root: Path, call: Callable[..., Any]) -> None:
+    _edit(root, "plain.cpp", "#include", "// what it does\n#include")
+    (root / "README.md").write_text("A kernel.\n")
+    scratch.commit_all(root, "Comment")
+    ended = call(root, "gate")
+    assert ended.code == 0, ended.err
+    assert "base · " in ended.out
+    assert "merge base of HEAD and main · one" in ended.out
+    assert "1 cell runs the same code on both sides" in ended.out
+    assert "nothing had to be timed" in ended.out
+    assert _stored(root) == []
+
+
+def test_the_working_tree_is_judged_by_the_commit_it_lies_on(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    _edit(root, "plain.cpp", "#include", "// what it does\n#include")
+    ended = call(root, "gate", "--base", "HEAD")
+    assert ended.code == 0, ended.err
+    assert "+dirty · one" in ended.out
+    assert "1 cell runs the same code" in ended.out
+
+
+def test_a_detached_head_is_judged_by_main(root: Path, call: Callable[..., Any]) -> None:
+    (root / "README.md").write_text("A kernel.\n")
+    scratch.commit_all(root, "Read me")
+    scratch.git(root, "switch", "-q", "--detach")
+    ended = call(root, "gate")
+    assert ended.code == 0, ended.err
+    assert "merge base of HEAD and main" in ended.out
+
+
+def test_the_branch_that_the_remote_names_is_what_is_merged_into(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    scratch.git(root, "branch", "-m", "main", "trunk")
+    clone = root.parent / "clone"
+    scratch.git(root, "switch", "-q", "trunk")
+    scratch.git(root.parent, "clone", "-q", str(root), str(clone))
+    scratch.git(clone, "switch", "-q", "-c", "mine")
+    scratch.commit_all(clone, "Nothing")
+    ended = call(clone, "gate")
+    assert ended.code == 0, ended.err
+    assert "merge base of HEAD and origin/trunk" in ended.out
+
+
+def _unrelated(root: Path) -> list[str]:
+    scratch.git(root, "checkout", "-q", "--orphan", "alien")
+    scratch.commit_all(root, "Another beginning")
+    return []
+
+
+def _older(root: Path) -> list[str]:
+    scratch.commit_all(root, "two")
+    scratch.git(root, "switch", "-q", "main")
+    scratch.commit_all(root, "beside")
+    return ["--base", "topic"]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "code", "words"),
+    [
+        (lambda _: [], 2, "are the same commit"),
+        (lambda _: ["--base", "HEAD"], 2, "nothing to judge"),
+        (lambda _: ["--base", "nowhere"], 2, "no commit 'nowhere'"),
+        (lambda _: ["--head", "--all"], 2, "'--all' is no commit"),
+        (_unrelated, 2, "have no common ancestor"),
+        (_older, 2, "topic is no ancestor of HEAD"),
+    ],
+    ids=["same", "same by name", "no base", "no head", "unrelated", "no ancestor"],
+)
+def test_what_has_no_base_is_one_line(
+    root: Path,
+    call: Callable[..., Any],
+    prepare: Callable[[Path], list[str]],
+    code: int,
+    words: str,
+) -> None:
+    ended = call(root, "gate", *prepare(root))
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("perfci: ")
+    assert ended.err.count("\n") == 1
+    assert words in ended.err
+
+
+def test_a_shallow_clone_is_named(root: Path, call: Callable[..., Any]) -> None:
+    for name in ("two", "three"):
+        scratch.commit_all(root, name)
+    scratch.git(root, "switch", "-q", "main")
+    scratch.commit_all(root, "beside")
+    clone = root.parent / "clone"
+    url = f"file://{root}"
+    scratch.git(root.parent, "clone", "-q", "--depth", "1", "--no-single-branch", url, str(clone))
+    ended = call(clone, "gate", "--head", "origin/topic")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "fetch the rest with `git fetch --unshallow`" in ended.err
+
+
+def test_a_repository_without_commits_or_none_at_all_is_named(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    ended = call(root, "gate")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "is in no git repository" in ended.err
+    scratch.git(root, "init", "-q")
+    assert "the repository has no commits yet" in call(root, "gate").err
+
+
+def test_without_a_branch_to_merge_into_the_base_must_be_named(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    scratch.git(root, "branch", "-D", "main")
+    scratch.commit_all(root, "two")
+    ended = call(root, "gate")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "name the base with --base REV" in ended.err
+    assert call(root, "gate", "--base", "HEAD~1").code == 0
+
+
+def test_a_kernel_that_is_gone_or_changed_is_not_passed_over(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    scratch.write_kernel(root, "twin")
+    scratch.write_kernel(root, "third")
+    scratch.commit_all(root, "more kernels")
+    scratch.git(root, "rm", "-qr", "kernels/twin")
+    _edit(root, "cases.toml", "count = 65536", "count = 64")
+    _edit(root, "cases.toml", 'name = "odd"\ntier = "smoke"', 'name = "odd"')
+    reference = root / "kernels/third/reference.py"
+    reference.write_text(reference.read_text().replace("return a * x + b", "return b + a * x"))
+    (root / "pyproject.toml").write_text(
+        (root / "pyproject.toml").read_text() + "threshold = 0.5\n"
+    )
+    scratch.commit_all(root, "less")
+    ended = call(root, "gate", "--base", "HEAD~1")
+    assert ended.code == 9, ended.err
+    lines = ended.out.splitlines()
+    rules = lines.index("The head changes the rules. Nothing of it counts here:")
+    assert rules < lines.index("– missing · twin/plain/large cpu/1")
+    assert lines[rules + 1 : rules + 6] == [
+        "  · [tool.perfci] threshold: 0.05 → 0.5",
+        "  · axpb: case large: arguments count = 65536 → count = 64",
+        "  · axpb: case odd: tier smoke → full",
+        "  · third: the reference is changed",
+        "  · twin: the kernel is removed",
+    ]
+    assert "– missing · twin/plain/one" in lines
+    assert "    the head has no such kernel" in lines
+    assert "≠ incomparable · axpb/plain/large cpu/1" in lines
+    assert "    the head changes the case, and with it what is measured" in lines
+    assert "≠ incomparable · third/plain/one" in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_head_without_kernels_misses_all_and_no_name_is_neither_sides(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    scratch.git(root, "rm", "-qr", "kernels")
+    scratch.commit_all(root, "nothing left")
+    assert call(root, "gate").code == 9
+    assert "no kernel 'axpp' (did you mean 'axpb'?)" in call(root, "gate", "--kernel", "axpp").err
+
+
+def test_what_a_side_has_wrong_is_said_of_that_side(root: Path, call: Callable[..., Any]) -> None:
+    _edit(root, "cases.toml", "count = 1001", "cuont = 1001")
+    scratch.commit_all(root, "misspelt")
+    ended = call(root, "gate")
+    assert (ended.code, ended.err.count("\n")) == (3, 1)
+    assert ended.err.startswith("perfci: the head: kernels/axpb/cases.toml: [[check]] 'odd': unk")
+    _edit(root, "cases.toml", "cuont = 1001", "count = 1001")
+    scratch.commit_all(root, "right")
+    ended = call(root, "gate", "--base", "HEAD~1")
+    assert ended.err.startswith("perfci: the base: kernels/axpb/cases.toml: ")
+
+
+def test_a_module_of_the_working_tree_is_no_side_of_its_own(
+    root: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(root))
+    (root / "mine.py").write_text(scratch.EAGER)
+    scratch.write_kernel(root, variants__toml='[mine]\nfunction = "mine:run"\n')
+    scratch.commit_all(root, "a function")
+    (root / "mine.py").write_text(scratch.EAGER + "\n")
+    scratch.commit_all(root, "changed")
+    ended = call(root, "gate", "--base", "HEAD~1", "--variant", "mine")
+    assert ended.code == 7, ended.err
+    assert "both sides would run the working tree's module mine" in ended.out

@@ -1,0 +1,142 @@
+"""What a gate says of a head that does a bit of everything, and what is recorded of it."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+import scratch
+
+from perfci.dashboard.branches import order_branch
+from perfci.history.model import Run, RunSummary, Status
+from perfci.history.stores import open_store
+
+pytestmark = pytest.mark.long
+
+_BROKEN = "int perfci_run(\n"
+_WRONG = scratch.PLAIN.replace("+ b;", "- b;")
+
+
+def _spin(count: int) -> str:
+    """A C variant that is slower the more it counts."""
+    return scratch.body(f"for (volatile int i = 0; i < {count}; i = i + 1) {{}}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Gated:
+    """A repository that was gated, and what was said and recorded of it."""
+
+    root: Path
+    code: int
+    lines: list[str]
+    runs: list[Run]
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory: pytest.TempPathFactory) -> Gated:
+    """A head that makes a variant slower, one wrong, mends two, adds one and removes one."""
+    root = scratch.quick(tmp_path_factory.mktemp("gate") / "root")
+    scratch.write_kernel(
+        root,
+        slower__cpp=_spin(20_000),
+        spoilt__cpp=scratch.PLAIN,
+        mended__cpp=_WRONG,
+        built__cpp=_BROKEN,
+        untouched__cpp=scratch.PLAIN,
+        hopeless__cpp=_WRONG,
+        removed__cpp=scratch.PLAIN,
+    )
+    (root / ".gitignore").write_text(".perfci/\n")
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    scratch.git(root, "switch", "-q", "-c", "topic")
+    scratch.write_kernel(
+        root,
+        slower__cpp=_spin(200_000),
+        spoilt__cpp=_WRONG,
+        mended__cpp=scratch.PLAIN,
+        built__cpp=scratch.PLAIN,
+        hopeless__cpp=_WRONG.replace("return 0", "return 0 * 1") + "int unused;\n",
+        added__cpp=_spin(10),
+    )
+    (root / "kernels/axpb/removed.cpp").unlink()
+    scratch.commit_all(root, "A bit of <b>everything</b>")
+    ended = scratch.perfci(root, "gate")
+    assert "Traceback" not in ended.stderr
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        runs = [store.run(each.run_id) for each in store.runs()]
+    return Gated(root, ended.returncode, ended.stdout.splitlines(), runs)
+
+
+def _verdicts(gated: Gated) -> dict[str, str]:
+    """The verdict on each variant at the case that is timed, of those in the table."""
+    return {
+        line.split()[0]: re.split("[▲▼=?–+✗≠] ", line)[-1]
+        for line in gated.lines
+        if re.match(r"  \w+ +large ", line)
+    }
+
+
+def test_each_cell_has_its_verdict(gated: Gated) -> None:
+    assert gated.code == 1
+    assert _verdicts(gated) == {
+        "spoilt": "incorrect",
+        "slower": "slower",
+        "built": "missing",
+        "removed": "missing",
+        "hopeless": "known incorrect",
+        "mended": "new",
+        "added": "new",
+    }
+    assert "1 cell runs the same code on both sides (machine code, host object, launches," in (
+        gated.lines
+    )
+    assert max(map(len, gated.lines)) <= 80
+
+
+def test_it_is_said_why_and_how_to_see_it_again(gated: Gated) -> None:
+    text = "\n".join(gated.lines)
+    flowing = " ".join(line.strip() for line in gated.lines)
+    assert "the base has nothing to compare with: build failed: " in flowing
+    assert "right, where the base is not (wrong values)" in flowing
+    assert "the head has no such variant" in text
+    assert "▲ slower · axpb/slower/large cpu/1\n    host code changed" in text
+    head, base = (each.commit.sha for each in _ordered(gated))
+    again = f"perfci gate --base {base[:10]} --head {head[:10]} --kernel axpb --variant \\\n"
+    assert f"  {again}    spoilt --case large" in text
+    assert "6 passes in " in text
+
+
+def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Gated) -> None:
+    head, base = _ordered(gated)
+    assert {each.trigger for each in gated.runs} == {"gate"}
+    assert base.pair == head.pair != ""
+    rows = {(row.variant, row.case): row for row in head.measurements}
+    assert len(rows["slower", "large"].passes) == 6
+    assert rows["added", "large"].status is Status.PASSED
+    assert (base.commit.branch, head.commit.branch) == ("main", "topic")
+    assert [each.sha for each in order_branch(_summaries(gated), "main")] == [base.commit.sha]
+    compared = scratch.perfci(gated.root, "compare", base.commit.sha, head.commit.sha)
+    assert "paired, 6 passes" in compared.stdout
+
+
+def _ordered(gated: Gated) -> list[Run]:
+    """The head's run and the base's."""
+    return sorted(gated.runs, key=lambda run: run.commit.subject == "one")
+
+
+def _summaries(gated: Gated) -> list[RunSummary]:
+    with open_store(f"sqlite:///{gated.root}/.perfci/history.db") as store:
+        return list(store.runs())
+
+
+def test_a_budget_that_is_too_short_decides_nothing_and_says_what_it_takes(gated: Gated) -> None:
+    variant = ["--variant", "slower", "--case", "large"]
+    ended = scratch.perfci(gated.root, "gate", *variant, "--budget", "0.01", "--out", "files")
+    assert ended.returncode == 0
+    assert "the budget ended after 1 of at least 6 passes" in ended.stdout
+    assert "1 inconclusive" in ended.stdout
+    assert "the budget of 0.6 s ended; the next look needs some " in ended.stdout.replace("\n", " ")
+    assert len(list((gated.root / "files").glob("*.json.gz"))) == 2
+    strict = ["--fail-on", "inconclusive", "--budget", "0.01", "--out", "files"]
+    assert scratch.perfci(gated.root, "gate", *variant, *strict).returncode == 8
