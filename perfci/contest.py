@@ -64,8 +64,8 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     spent_before_s = time.monotonic() - start_s
     rungs = Rungs(
         budget_s=budget_s - spent_before_s,
-        is_decided=lambda rows, look: is_decided(
-            decide(*records.as_sides(records.runs_of(rows)), place.floors, config.threshold, look)
+        is_decided=lambda rows, _look: is_decided(
+            decide(*records.as_sides(records.runs_of(rows)), place.floors, config.threshold)
         ),
     )
     first, second = _measure_pairs(timed, sides, place, rungs)
@@ -73,7 +73,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     rows = (first.measurements, (*second.measurements, *new.measurements))
     runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
     before, after = records.as_sides(runs)
-    decided = decide(before, after, place.floors, config.threshold, rungs.look)
+    decided = decide(before, after, place.floors, config.threshold)
     comparisons = [
         *(without_haste(each, first.passes) for each in decided),
         *(each for unpaired in matching.unpaired for each in say_unpaired(where, unpaired)),

@@ -54,9 +54,7 @@ class Gate:
     interrupted: bool
 
 
-def decide(
-    before: Side, after: Side, floors: Floors, threshold: float, look: int
-) -> list[Comparison]:
+def decide(before: Side, after: Side, floors: Floors, threshold: float) -> list[Comparison]:
     """The verdicts of what was measured, the machine's own cells aside."""
     one, other = without_anchors(before), without_anchors(after)
     compared = compare(one, other, floors=floors, threshold=threshold)
