@@ -6,28 +6,26 @@ from itertools import accumulate
 from perfci import units
 from perfci.dashboard.plots import AXIS, COLOURS, Values, base_layout
 from perfci.history.model import Pass
+from perfci.history.summary import interquartile_mean
 
 MOST_DRAWN_SAMPLES = 6000
 
 
-def samples_figure(passes: Sequence[Pass], pass_means_ns: Sequence[float]) -> Values:
+def samples_figure(passes: Sequence[Pass]) -> Values:
     """Draw the samples of one cell in reading order, and each pass's interquartile mean.
 
-    ``pass_means_ns`` has one mean a pass. Above a few thousand samples every n-th is drawn; the
-    means are over all of them.
+    Above a few thousand samples every n-th is drawn; the means are over all of them. Passes in
+    quarantine are drawn as well, hollow, and without a mean.
     """
     count = sum(len(each.samples_ns) for each in passes)
     step = max(1, -(-count // MOST_DRAWN_SAMPLES))
     starts = accumulate((len(each.samples_ns) for each in passes), initial=0)
     traces = []
-    for order, (each, start, mean_ns) in enumerate(
-        zip(passes, starts, pass_means_ns, strict=False)
-    ):
+    for order, (each, start) in enumerate(zip(passes, starts, strict=False)):
         colour = COLOURS[order % 2]
-        traces += [
-            _sample_trace(each, start, step, colour),
-            _mean_trace(each, start, mean_ns, colour),
-        ]
+        traces.append(_sample_trace(each, start, step, colour))
+        if not each.quarantine:
+            traces.append(_mean_trace(each, start, interquartile_mean(each.samples_ns), colour))
     title = "sample, in reading order" + (f" (one of {step} drawn)" if step > 1 else "")
     layout = base_layout(320)
     layout["xaxis"] = AXIS | {"title": {"text": title}, "range": [0, count + 1]}
@@ -43,7 +41,12 @@ def _sample_trace(each: Pass, start: int, step: int, colour: str) -> Values:
         "x": [start + index + 1 for index in indices],
         "y": [latency_ns / 1e3 for latency_ns in latencies],
         "mode": "markers",
-        "marker": {"color": colour, "size": 4, "opacity": 0.6},
+        "marker": {
+            "color": colour,
+            "size": 4,
+            "opacity": 0.6,
+            "symbol": "circle-open" if each.quarantine else "circle",
+        },
         "hovertext": [
             f"pass {each.index}, sample {index + 1}<br>{units.format_latency(latency_ns)}"
             for index, latency_ns in zip(indices, latencies, strict=True)

@@ -7,6 +7,8 @@ The history of the format:
     UTC, latencies nanoseconds with all their digits.
 2   A measurement has ``launches``; one of version 1 has none.
 3   A run has a ``pair``, a measurement a ``stop``; of earlier versions they are "" and null.
+4   A pass has ``sm_mhz``, ``other_processes`` and ``quarantine``; of earlier versions they are
+    null, null and "".
 
 A file that a newer perfci wrote is refused. Uncompressed JSON is read as well. Files come from
 other machines and are not trusted: whatever is in one, reading it ends in a run or a RunFileError.
@@ -26,7 +28,7 @@ from perfci.history.plain import PlainError, checked, record
 from perfci.history.text import one_line
 
 FORMAT = "perfci-run"
-VERSION = 3
+VERSION = 4
 LARGEST_RUN_BYTES = 128 * 2**20
 """What a run may measure uncompressed; a run of 300 cells × 10 passes measures some 10 MB."""
 
@@ -185,7 +187,22 @@ def _with_pair(body: object) -> object:
     return _with_in_rows(_with(body, "pair", ""), "stop", None)
 
 
-_STEPS = (_with_launches, _with_pair)
+def _with_quarantine(body: object) -> object:
+    """A run of version 3 as one of version 4."""
+    if not isinstance(body, dict) or not isinstance(rows := body.get("measurements"), list):
+        return body
+    return {**body, "measurements": [_with_watched_passes(row) for row in rows]}
+
+
+def _with_watched_passes(row: object) -> object:
+    if not isinstance(row, dict) or not isinstance(passes := row.get("passes"), list):
+        return row
+    for key, value in (("sm_mhz", None), ("other_processes", None), ("quarantine", "")):
+        passes = [_with(each, key, value) for each in passes]
+    return {**row, "passes": passes}
+
+
+_STEPS = (_with_launches, _with_pair, _with_quarantine)
 """What makes of a run of each version one of the next; what is wrong with it the reader says."""
 
 

@@ -184,7 +184,10 @@ class Pass:
     """What one fresh process read of one cell.
 
     ``samples_ns`` are latencies of one call, in reading order, never rounded; each is the mean
-    over ``loops`` calls back to back. ``clocks`` were read before and after.
+    over ``loops`` calls back to back. ``clocks`` were read before, meanwhile and after; ``sm_mhz``
+    is a GPU's while it was read, ``other_processes`` the most of others that were on it, each None
+    where that is not known. With a ``quarantine``, which says why, the samples are kept and nothing
+    is derived from them.
     """
 
     index: int
@@ -192,6 +195,9 @@ class Pass:
     loops: int = 1
     stop: Stop = Stop.CONVERGED
     clocks: tuple[Clock, ...] = ()
+    sm_mhz: float | None = None
+    other_processes: int | None = None
+    quarantine: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,10 +250,13 @@ class Measurement:
 
     def __post_init__(self) -> None:
         timed = self.status is Status.PASSED and self.contract is not None
-        if timed != bool(self.passes) or any(not each.samples_ns for each in self.passes):
+        good = [each for each in self.passes if not each.quarantine]
+        unclear = any(not each.samples_ns for each in self.passes)
+        if timed != bool(good) or bool(good) != bool(self.passes) or unclear:
             raise ValueError(
                 f"{self.kernel}/{self.variant}/{self.case}: samples exist if and only if "
-                f"a timed cell passed (status {self.status}, {len(self.passes)} passes)"
+                f"a timed cell passed (status {self.status}, {len(good)} of {len(self.passes)} "
+                "passes not in quarantine)"
             )
 
     def metric(self, name: str) -> Metric | None:
@@ -281,8 +290,9 @@ class Run:
 class LatencySummary:
     """What is derived from the raw samples of one measurement, in nanoseconds.
 
-    Median, quartiles and minimum are over all samples; ``pass_means_ns`` holds each pass's
-    interquartile mean, in pass order: the figures that comparisons are made from.
+    Passes in quarantine are left out. Median, quartiles and minimum are over all other samples;
+    ``pass_means_ns`` holds each pass's interquartile mean, in pass order: the figures that
+    comparisons are made from.
     """
 
     median_ns: float

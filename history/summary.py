@@ -34,10 +34,11 @@ def interquartile_mean(samples_ns: Sequence[float]) -> float:
 
 
 def summarise(passes: Sequence[Pass]) -> LatencySummary:
-    """Summarise the passes of one measurement, in nanoseconds.
+    """Summarise the passes of one measurement that are not in quarantine, in nanoseconds.
 
     Raises ValueError where there are no samples.
     """
+    passes = [each for each in passes if not each.quarantine]
     samples_ns = np.concatenate([each.samples_ns for each in passes])
     lower, median, upper = np.quantile(samples_ns, (0.25, 0.5, 0.75))
     return LatencySummary(

@@ -22,7 +22,8 @@ class Timing:
     """What one timer read of one cell in one pass; ``note`` is what a reader should know of it.
 
     ``span_s`` is when it began and ended, by ``time.monotonic``, which is the same for all
-    processes of a machine. ``clocks`` are added by the process that watches the passes.
+    processes of a machine. ``clocks``, ``sm_mhz`` and ``other_processes`` are added by the process
+    that watches the passes.
     """
 
     contract: Contract
@@ -32,6 +33,8 @@ class Timing:
     note: str = ""
     span_s: tuple[float, float] = (0.0, 0.0)
     clocks: tuple[Clock, ...] = ()
+    sm_mhz: float | None = None
+    other_processes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

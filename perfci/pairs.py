@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from perfci import stats
 from perfci.history.model import Cell, Comparison, SeriesKey, Status, Verdict
+from perfci.quarantine import is_shared
 
 _BEST_FIRST = (
     Status.PASSED,
@@ -141,6 +142,9 @@ def _blame(worst: Cell, baseline: Sequence[Cell]) -> tuple[Verdict, str]:
 
 def _find_unusable_passes(pair: Pair) -> tuple[Verdict, str] | None:
     for name, cells in (("baseline", pair.baseline), ("contender", pair.contender)):
+        if any(is_shared(cell) for cell in cells):
+            reason = f"the {name} was measured while another process was on the GPU"
+            return Verdict.INCONCLUSIVE, reason
         means_ns = [each for run in read_runs(cells) for each in run]
         if not all(0.0 < each < math.inf for each in means_ns):
             return Verdict.MISSING, f"the {name} has a latency that is not a positive number"

@@ -11,6 +11,7 @@ from perfci.history.text import one_line, printable
 from perfci.outcome import Outcome
 from perfci.plan import Target
 from perfci.precision import stop_of
+from perfci.quarantine import describe_passes, describe_state, set_apart
 from perfci.selection import Cell
 from perfci.timers import TIMERS
 
@@ -87,12 +88,15 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
                 loops=timing.loops,
                 stop=timing.stop,
                 clocks=timing.clocks,
+                sm_mhz=timing.sm_mhz,
+                other_processes=timing.other_processes,
             )
             for index, outcome in state.outcomes
             for timing in outcome.timings
             if timing.contract == contract
         ]
-    message = final.message
+        passes = set_apart(passes)
+    message = "; ".join(each for each in (final.message, describe_passes(passes)) if each)
     if state.failure is not None and len(outcomes) > 1:
         message = f"passed {len(outcomes) - 1} passes, then: {message}"
     return Measurement(
@@ -103,7 +107,7 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
         status=final.status,
         message=printable(message),
         passes=tuple(passes),
-        metrics=_metrics(state, outcomes),
+        metrics=(*_metrics(state, outcomes), *describe_state(passes)),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
         identity=_identity(state, outcomes, target),

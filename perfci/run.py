@@ -15,7 +15,7 @@ from typing import Protocol
 from perfci.anchors import ANCHOR_BUDGET_S
 from perfci.bounds import without_impossible
 from perfci.build import Build, build
-from perfci.clocks import ClockWatch, read_clock
+from perfci.clocks import ClockWatch, GpuEye
 from perfci.config import Config
 from perfci.device import memory_bytes
 from perfci.history.model import Measurement, Status, is_anchor
@@ -38,12 +38,16 @@ _SEED_BITS = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a run measured; ``passes`` were completed, fewer than asked for if interrupted."""
+    """What a run measured; ``passes`` were completed, fewer than asked for if interrupted.
+
+    ``unwatched`` says why nothing could be read of the GPU's clocks and of who else was on it.
+    """
 
     measurements: tuple[Measurement, ...]
     passes: int
     interrupted: bool
     duration_s: float
+    unwatched: str = ""
 
 
 class Until(Protocol):
@@ -153,7 +157,8 @@ def _measure(
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
     together = list(zip(*begun, strict=True))
     complete, interrupted = 0, False
-    watch = ClockWatch(lambda: read_clock(target.device.uuid))
+    eye = GpuEye(target.device.uuid)
+    watch = ClockWatch(eye.glance)
     try:
         with watch:
             while not is_over(begun, complete, time.monotonic() - start_s):
@@ -174,6 +179,7 @@ def _measure(
             passes=complete,
             interrupted=interrupted,
             duration_s=duration_s,
+            unwatched=eye.reason,
         )
         for states in begun
     ]
@@ -304,14 +310,20 @@ def _one_pass(
     phase = f"pass {index + 1}" if timers else "check"
     ended: list[tuple[State, Outcome]] = []
     for done, (number, outcomes) in enumerate(server.run(tasks, target=target, limits=limits), 1):
-        seen = [_with_clocks(each, watch) for each in outcomes]
+        seen = [_watched(each, watch) for each in outcomes]
         ended += zip(alive[number], seen, strict=True)
         observer.step(phase, done, len(tasks), "/".join(tasks[number].cell))
     return ended
 
 
-def _with_clocks(outcome: Outcome, watch: ClockWatch) -> Outcome:
-    timings = (replace(each, clocks=watch.during(*each.span_s)) for each in outcome.timings)
+def _watched(outcome: Outcome, watch: ClockWatch) -> Outcome:
+    """The outcome with what was read of the GPU while each timer read."""
+    timings = []
+    for each in outcome.timings:
+        seen = watch.during(*each.span_s)
+        timings.append(
+            replace(each, clocks=seen.clocks, sm_mhz=seen.sm_mhz, other_processes=seen.others)
+        )
     return replace(outcome, timings=tuple(timings))
 
 

@@ -13,8 +13,19 @@ from perfci.dashboard.components import Child, Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.states import RunState
 from perfci.dashboard.views.anchors import TITLE
-from perfci.history.model import Cell, Clock, Commit, Measurement, Metric, Run, Status, is_anchor
+from perfci.history.model import (
+    Cell,
+    Clock,
+    Commit,
+    Measurement,
+    Metric,
+    Pass,
+    Run,
+    Status,
+    is_anchor,
+)
 from perfci.history.summary import cell as summarise_cell
+from perfci.history.summary import interquartile_mean
 
 SORTS = ("row", "kernel", "variant", "case", "timer", "status", "median", "error")
 _HEADINGS = {"row": "#", "median": "median", "error": "error / yardstick"}
@@ -287,7 +298,7 @@ def _samples(entry: Entry) -> list[Component]:
     if latency is None:
         return []
     passes = entry.measurement.passes
-    figure = samples.samples_figure(passes, latency.pass_means_ns)
+    figure = samples.samples_figure(passes)
     head = html.Tr(
         [
             heading("pass", kind="number"),
@@ -296,20 +307,22 @@ def _samples(entry: Entry) -> list[Component]:
             heading("loops", kind="number"),
             heading("stopped"),
             heading("clocks, before and after"),
+            heading("others on the GPU"),
         ]
     )
     body = [
         html.Tr(
             [
                 heading(units.format_count(each.index), scope="row", kind="number"),
-                html.Td(units.format_latency(mean_ns), className="number"),
+                html.Td(_mean(each), className="number"),
                 html.Td(units.format_count(len(each.samples_ns)), className="number"),
                 html.Td(units.format_count(each.loops), className="number"),
                 html.Td(each.stop.value.replace("_", " ")),
                 html.Td(_clocks(each.clocks)),
+                html.Td(_others(each)),
             ]
         )
-        for each, mean_ns in zip(passes, latency.pass_means_ns, strict=True)
+        for each in passes
     ]
     return [
         dcc.Graph(
@@ -321,6 +334,18 @@ def _samples(entry: Entry) -> list[Component]:
         ),
         components.table([head], body, label="Passes"),
     ]
+
+
+def _mean(each: Pass) -> str:
+    if each.quarantine:
+        return f"in quarantine: {each.quarantine}"
+    return units.format_latency(interquartile_mean(each.samples_ns))
+
+
+def _others(each: Pass) -> str:
+    if each.other_processes is not None:
+        return units.format_count(each.other_processes)
+    return "not known" if each.clocks else units.ABSENT
 
 
 def _clocks(clocks: Sequence[Clock]) -> str:

@@ -160,6 +160,9 @@ passes = _part_of_a_measurement(
     Column("loops", Integer, nullable=False),
     Column("stop", Text, nullable=False),
     Column("clocks", Plain(tuple[Clock, ...]), nullable=False),
+    Column("sm_mhz", Double),
+    Column("other_processes", Integer),
+    Column("quarantine", Text, nullable=False, server_default=""),
     Column("samples_ns", Samples, nullable=False),
 )
 

@@ -22,7 +22,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep
+from perfci.cli.record import choose_cells, keep, say_unwatched
 from perfci.config import Config
 from perfci.device import environment, find_targets
 from perfci.history.model import NOISE_TRIGGER, Run
@@ -150,6 +150,7 @@ def _study(target: Target, request: _Request, store: Store | None) -> int:
     for run in runs:
         keep(run, store, request.out / f"{run.run_id}.json.gz" if request.out else None)
     _show(request, runs)
+    say_unwatched(sides[0])
     if sides[0].interrupted:
         complete = f"{sides[0].passes} of {request.passes} passes"
         click.echo(f"interrupted: {complete} were complete and are kept", err=True)

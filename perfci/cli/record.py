@@ -13,6 +13,7 @@ from perfci.history.codec import write_run_file
 from perfci.history.model import Run
 from perfci.history.stores import Store
 from perfci.kernel import Kernel
+from perfci.run import Measured
 from perfci.selection import Cell, Selection, left_out, select
 
 
@@ -47,3 +48,10 @@ def keep(run: Run, store: Store | None, out: Path | None) -> None:
         click.echo(f"perfci: the run is kept in {rescue}; bring it in with", err=True)
         click.echo(f"  perfci history import {rescue}", err=True)
         raise
+
+
+def say_unwatched(measured: Measured) -> None:
+    """Say why nothing is known of a GPU's clocks and of who else was on it, where that is so."""
+    if measured.unwatched:
+        unread = "the GPU's clocks and other processes on it were not read"
+        click.echo(f"{unread}: {measured.unwatched}", err=True)

@@ -25,7 +25,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep
+from perfci.cli.record import choose_cells, keep, say_unwatched
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
 from perfci.device import environment, find_targets, has_gpu_driver
@@ -290,6 +290,7 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
     )
     keep(run, store, _file_for(request, run))
     _show(request, run)
+    say_unwatched(measured)
     if measured.interrupted:
         of = f" of {request.passes}" if isinstance(request.passes, int) else ""
         complete = f"{measured.passes}{of} passes"

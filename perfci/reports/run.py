@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from perfci import units
 from perfci.history.model import Cell, RunSummary, Status, Stop, is_anchor
+from perfci.quarantine import has_quarantine, is_shared
 from perfci.reports.anchors import anchor_table
 from perfci.reports.columns import Column, lay_out
 from perfci.reports.text import (
@@ -48,8 +49,22 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         for cell in _once_a_case(cells)
         if cell.status.is_failure
     )
+    lines += _name_marks(cells)
     lines += _name_stops(kernels)
     return [*lines, count_statuses(Counter(cell.status for cell in kernels))]
+
+
+def _name_marks(cells: Sequence[Cell]) -> list[str]:
+    """Say of which latencies the GPU's state has spoilt some passes, or all of them."""
+    return list_reasons(
+        (
+            f"{cell.kernel}/{cell.variant}/{cell.case} {cell.contract.label}",
+            "! marked",
+            cell.message,
+        )
+        for cell in cells
+        if cell.contract is not None and (has_quarantine(cell) or is_shared(cell))
+    )
 
 
 def _name_stops(cells: Sequence[Cell]) -> list[str]:

@@ -1,18 +1,22 @@
-"""Clocks as they were while a cell was timed: which readings are kept of it."""
+"""A GPU as it was while a cell was timed: which readings are kept, and what they say of it."""
 
+import os
 from collections.abc import Callable
 from time import monotonic
 
-from perfci.clocks import ClockWatch, choose, read_clock
+import nvml_double
+import pytest
+
+from perfci.clocks import ClockWatch, Glance, GpuEye, Watched, summarise_glances
 from perfci.history.model import Clock
 
 
-def _readings(*times_s: float) -> list[tuple[float, Clock]]:
-    return [(time_s, Clock(sm_mhz=time_s)) for time_s in times_s]
+def _readings(*times_s: float) -> list[tuple[float, Glance]]:
+    return [(time_s, Glance(clock=Clock(sm_mhz=time_s))) for time_s in times_s]
 
 
-def _chosen(readings: list[tuple[float, Clock]], began_s: float, ended_s: float) -> list[float]:
-    return [each.sm_mhz or 0.0 for each in choose(readings, began_s, ended_s)]
+def _chosen(readings: list[tuple[float, Glance]], began_s: float, ended_s: float) -> list[float]:
+    return [each.sm_mhz or 0.0 for each in summarise_glances(readings, began_s, ended_s).clocks]
 
 
 def test_the_last_before_all_within_and_the_first_after_are_kept() -> None:
@@ -31,24 +35,63 @@ def test_of_many_within_at_most_six_are_kept_from_first_to_last() -> None:
 
 
 def test_a_time_without_readings_has_none() -> None:
-    assert _chosen([], 1.0, 2.0) == []
+    assert summarise_glances([], 1.0, 2.0) == Watched()
     assert _chosen(_readings(5.0), 1.0, 2.0) == [5.0]
     assert _chosen(_readings(0.5), 1.0, 2.0) == [0.5]
 
 
-def _counter(calls: list[float]) -> Callable[[], Clock]:
-    def read() -> Clock:
-        calls.append(monotonic())
-        return Clock(sm_mhz=float(len(calls)))
+@pytest.mark.parametrize(
+    ("span_s", "sm_mhz"),
+    [
+        ((1.5, 4.5), 3.0),  # the median of those within
+        ((2.2, 2.4), 3.0),  # else what was read first after it
+        ((8.0, 9.0), 7.0),  # else what was read last before it
+    ],
+)
+def test_the_clock_of_a_span_is_what_was_read_within_or_next_to_it(
+    span_s: tuple[float, float], sm_mhz: float
+) -> None:
+    readings = _readings(1.0, 2.0, 3.0, 4.0, 7.0)
+    assert summarise_glances(readings, *span_s).sm_mhz == sm_mhz
 
-    return read
+
+def _others(*counts: int | None) -> list[tuple[float, Glance]]:
+    return [
+        (float(time_s), Glance(clock=Clock(), others=count)) for time_s, count in enumerate(counts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "others"),
+    [
+        ((0, 0, 0, 0), 0),
+        ((None, None, None, None), None),
+        ((None, 0, None, None), 0),
+        ((1, 0, 0, 0), 1),  # left meanwhile, for all that is known
+        ((0, 0, 0, 2), 2),  # came meanwhile, for all that is known
+        ((0, 1, 3, 0), 3),
+    ],
+)
+def test_who_was_there_between_two_readings_counts(
+    counts: tuple[int | None, ...], others: int | None
+) -> None:
+    assert summarise_glances(_others(*counts), 0.5, 2.5).others == others
+
+
+def _counter(calls: list[float]) -> Callable[[], Glance]:
+    def glance() -> Glance:
+        calls.append(monotonic())
+        return Glance(clock=Clock(sm_mhz=float(len(calls))))
+
+    return glance
 
 
 def test_a_watch_reads_at_its_beginning_and_when_it_is_asked() -> None:
     calls: list[float] = []
     with ClockWatch(_counter(calls), period_s=3600.0) as watch:
         began_s = monotonic()
-        assert [each.sm_mhz for each in watch.during(began_s, monotonic())] == [1.0, 2.0]
+        clocks = watch.during(began_s, monotonic()).clocks
+        assert [each.sm_mhz for each in clocks] == [1.0, 2.0]
     assert len(calls) == 2
 
 
@@ -62,13 +105,43 @@ def test_a_watch_reads_by_itself_while_it_is_entered() -> None:
 def test_where_there_is_nothing_to_read_nothing_more_is_asked() -> None:
     calls: list[bool] = []
 
-    def read() -> None:
+    def glance() -> None:
         calls.append(True)
 
-    with ClockWatch(read, period_s=0.0) as watch:
-        assert watch.during(0.0, monotonic()) == ()
+    with ClockWatch(glance, period_s=0.0) as watch:
+        assert watch.during(0.0, monotonic()) == Watched()
     assert calls == [True]
 
 
-def test_a_cpu_has_no_clocks_to_read() -> None:
-    assert read_clock(None) is None
+def test_a_cpu_has_no_clocks_to_read_and_lacks_none() -> None:
+    eye = GpuEye(None)
+    assert (eye.glance(), eye.reason) == (None, "")
+
+
+def test_a_driver_that_tells_nothing_of_a_gpu_leaves_its_clock_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refusal = nvml_double.NVMLError_NotSupported()
+    names = ("GetClockInfo", "GetCurrentClocksThrottleReasons", "GetComputeRunningProcesses")
+    nvml_double.install(monkeypatch, "MIG-1", answers=dict.fromkeys(names, refusal))
+    assert GpuEye("MIG-1").glance() == Glance(clock=Clock(), others=None)
+
+
+def test_what_a_driver_tells_is_kept_in_its_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {
+        "GetClockInfo": {("GPU-1", "NVML_CLOCK_SM"): 1980, ("GPU-1", "NVML_CLOCK_MEM"): 3201},
+        "GetTemperature": 41,
+        "GetPowerUsage": 127_906,
+        "GetCurrentClocksThrottleReasons": 0x8 | 0x40 | 0x1,
+    }
+    nvml_double.install(monkeypatch, "GPU-1", answers=answers, pids=[os.getpid(), 1 << 22])
+    assert GpuEye("GPU-1").glance() == Glance(
+        clock=Clock(
+            sm_mhz=1980.0,
+            memory_mhz=3201.0,
+            temperature_c=41.0,
+            power_w=127.906,
+            throttle_reasons=("hardware slowdown", "hardware thermal slowdown"),
+        ),
+        others=1,
+    )

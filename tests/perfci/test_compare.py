@@ -10,7 +10,7 @@ from records import CPU, cell, summary
 
 from perfci import stats
 from perfci.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Floor, Side, compare
-from perfci.history.model import Cell, Comparison, Contract, Status, Verdict
+from perfci.history.model import Cell, Comparison, Contract, Metric, Status, Verdict
 from perfci.timers import TIMERS
 
 
@@ -60,6 +60,16 @@ def test_runs_that_disagree_raise_no_alarm_where_one_of_them_would() -> None:
     assert _only(baseline, _side(cell(slow, run_id="c"))).verdict is Verdict.REGRESSION
     mixed = _side(cell(slow, run_id="c"), cell(_STEADY, run_id="d"))
     assert _only(baseline, mixed).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("name", ["baseline", "contender"])
+def test_what_was_measured_beside_others_on_the_gpu_proves_nothing(name: str) -> None:
+    sides = {"baseline": cell(_STEADY), "contender": cell([2 * each for each in _STEADY])}
+    others = Metric(name="other_processes", value=1.0, unit="")
+    sides[name] = replace(sides[name], metrics=(others,))
+    comparison = _only(_side(sides["baseline"]), _side(sides["contender"]))
+    assert comparison.verdict is Verdict.INCONCLUSIVE
+    assert comparison.reason == f"the {name} was measured while another process was on the GPU"
 
 
 @pytest.mark.parametrize("name", ["baseline", "contender"])

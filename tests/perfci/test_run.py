@@ -1,18 +1,22 @@
 """Rows of a run: what is in them, and that one that cannot be recorded does not cost the run."""
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
+import nvml_double
 import pytest
 import scratch
 
 from perfci.anchors import anchor_cells
 from perfci.config import load_config
 from perfci.device import cpu
-from perfci.history.model import Clock, Device, Launch, Measurement, Status, Stop, is_anchor
+from perfci.history.model import Device, Launch, Measurement, Metric, Status, Stop, is_anchor
 from perfci.history.plain import plain
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
@@ -80,8 +84,9 @@ def test_what_is_told_of_launches_on_a_cpu_is_not_believed(tmp_path: Path) -> No
 class _Server:
     """Says of every task that it passed, and of its launches where it is asked for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, after_a_pass: Callable[[], object] = lambda: None) -> None:
         self.asked: list[tuple[str, bool]] = []
+        self._after_a_pass = after_a_pass
 
     def run(self, tasks: Sequence[Task], **_: object) -> Iterator[tuple[int, tuple[Outcome]]]:
         for index, task in enumerate(tasks):
@@ -92,12 +97,14 @@ class _Server:
                     samples_ns=(1000.0 if is_anchor(task.kernel.name) else 5.0,),
                     loops=1,
                     stop=Stop.CONVERGED,
-                    span_s=(0.0, 1e12),
+                    span_s=(monotonic(), monotonic()),
                 )
                 for name in task.timers
             )
             told = (_LAUNCH, _COPY) if task.launches and task.timers else ()
             yield index, (Outcome(status=Status.PASSED, timings=timings, launches=told),)
+        if tasks:
+            self._after_a_pass()
 
 
 def _measured(
@@ -113,11 +120,11 @@ def _measured(
         target=Target(name="cuda:0", device=device),
         server=server,
         observer=LineObserver(),
-        passes=2,
-        **options,
+        **{"passes": 2, **options},
     ).measurements
 
 
+_NONE = Metric(name="none", value=0.0, unit="")
 _GPU = Device(kind="cuda", model="a GPU", compute_capability="9.0")
 
 
@@ -145,18 +152,52 @@ def test_nobody_asks_for_launches_on_a_cpu(tmp_path: Path, timed: bool) -> None:
 def test_each_pass_keeps_the_clocks_that_were_read_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str | None] = []
-
-    def read(uuid: str | None) -> Clock:
-        asked.append(uuid)
-        return Clock(sm_mhz=1980.0, throttle_reasons=("software power cap",))
-
-    monkeypatch.setattr("perfci.run.read_clock", read)
+    double = nvml_double.install(monkeypatch, "GPU-1", sm_mhz=1980, throttle_reasons=4)
     rows = _measured(tmp_path / "root", replace(_GPU, uuid="GPU-1"), _Server())
     passes = [each for row in rows for each in row.passes]
     assert len(passes) == 6
-    assert all(each.clocks and each.clocks[0].sm_mhz == 1980.0 for each in passes)
-    assert set(asked) == {"GPU-1"}
+    for each in passes:
+        assert each.clocks[0].sm_mhz == each.sm_mhz == 1980.0
+        assert each.clocks[0].throttle_reasons == ("software power cap",)
+        assert (each.other_processes, each.quarantine) == (None, "")
+    assert double.set_calls == []
+    assert {(row.metric("sm_mhz") or _NONE).value for row in rows if row.contract} == {1980.0}
+
+
+def test_a_gpu_that_another_process_holds_from_the_second_pass_on_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = nvml_double.install(monkeypatch, "GPU-1", pids=[os.getpid()])
+    server = _Server(after_a_pass=lambda: double.pids.append(1 << 22))
+    rows = _measured(tmp_path / "root", replace(_GPU, uuid="GPU-1"), server, passes=3)
+    for row in (each for each in rows if each.contract):
+        assert [bool(each.quarantine) for each in row.passes] == [False, True, True]
+        assert row.message == "2 of 3 passes in quarantine: another process was on the GPU"
+        assert (row.metric("quarantined_passes") or _NONE).value == 2
+
+
+def test_a_gpu_that_another_process_holds_all_the_time_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvml_double.install(monkeypatch, "GPU-1", pids=[os.getpid(), 1 << 22, (1 << 22) + 1])
+    rows = _measured(tmp_path / "root", replace(_GPU, uuid="GPU-1"), _Server())
+    for row in (each for each in rows if each.contract):
+        assert row.status is Status.PASSED
+        assert row.message == "measured while 2 other processes were on the GPU: not compared"
+        assert (row.metric("other_processes") or _NONE).value == 2
+
+
+@pytest.mark.parametrize("sm_mhz", [None, 0, -5, 10**9, math.nan, math.inf])
+def test_a_clock_that_cannot_be_spoils_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sm_mhz: float | None
+) -> None:
+    nvml_double.install(monkeypatch, "GPU-1", sm_mhz=sm_mhz)
+    rows = _measured(tmp_path / "root", replace(_GPU, uuid="GPU-1"), _Server(), passes=4)
+    passes = [each for row in rows for each in row.passes]
+    assert len(passes) == 12
+    assert {(each.sm_mhz, each.quarantine) for each in passes} == {(None, "")}
+    assert {clock.sm_mhz for each in passes for clock in each.clocks} == {None}
+    assert {row.metric("sm_mhz") for row in rows} == {None}
 
 
 def test_what_is_faster_than_nothing_is_no_latency(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from perfci.dashboard.views.run import _metric_text
-from perfci.history.model import Metric
+from perfci.dashboard.views.run import _mean, _metric_text, _others
+from perfci.history.model import Clock, Metric, Pass
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,14 @@ from perfci.history.model import Metric
 )
 def test_a_metric_is_written_in_its_unit(name: str, value: float, unit: str, text: str) -> None:
     assert _metric_text(Metric(name=name, value=value, unit=unit)) == text
+
+
+def test_a_pass_in_quarantine_says_why_instead_of_a_mean() -> None:
+    good = Pass(index=0, samples_ns=(12_345.0,), clocks=(Clock(),))
+    spoilt = Pass(index=1, samples_ns=(5.0,), other_processes=1, quarantine="another was there")
+    assert [_mean(each) for each in (good, spoilt)] == [
+        "12.3 µs",
+        "in quarantine: another was there",
+    ]
+    assert [_others(each) for each in (good, spoilt)] == ["not known", "1"]
+    assert _others(Pass(index=2, samples_ns=(5.0,))) == "–"

@@ -54,6 +54,8 @@ def test_a_run_of_the_first_step_is_still_there_after_the_others(store):
         connection.execute(text("ALTER TABLE measurements DROP COLUMN launches"))
         connection.execute(text("ALTER TABLE measurements DROP COLUMN stop"))
         connection.execute(text("ALTER TABLE runs DROP COLUMN pair"))
+        for name in ("sm_mhz", "other_processes", "quarantine"):
+            connection.execute(text(f"ALTER TABLE passes DROP COLUMN {name}"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
     with open_store(store.url) as reopened:
         assert reopened.run(run.run_id) == run

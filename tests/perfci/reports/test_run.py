@@ -3,7 +3,7 @@ from dataclasses import replace
 import click
 from records import CPU, summary, timed_cell
 
-from perfci.history.model import Cell, Status
+from perfci.history.model import Cell, Metric, Status
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.run import run_table
 
@@ -52,6 +52,32 @@ attention
     error 3.1 above the bound 4.4e-04
 
 4 passed, 1 failed, 1 skipped"""
+    )
+
+
+def test_what_the_gpus_state_has_spoilt_is_marked_with_how_much_of_it() -> None:
+    def marked(variant: str, metric: str, message: str) -> Cell:
+        marks = (*_PASSED.metrics, Metric(name=metric, value=2.0, unit=""))
+        return replace(_PASSED, variant=variant, message=message, metrics=marks)
+
+    low = "2 of 10 passes in quarantine: the SM clock was at 900 MHz, 1,980 MHz in most passes"
+    shared = "measured while 2 other processes were on the GPU: not compared"
+    cells = [
+        _PASSED,
+        marked("slow", "quarantined_passes", low),
+        marked("shared", "other_processes", shared),
+        replace(_PASSED, variant="noted", message="launches overlap"),
+    ]
+    text = _render(run_table(_RUN, cells))
+    assert text.endswith(
+        """
+! marked · rope/slow/headline cpu/1
+    2 of 10 passes in quarantine: the SM clock was at 900 MHz, 1,980 MHz in most
+    passes
+! marked · rope/shared/headline cpu/1
+    measured while 2 other processes were on the GPU: not compared
+
+4 passed, 0 failed, 0 skipped"""
     )
 
 
