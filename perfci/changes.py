@@ -13,6 +13,7 @@ from perfci.matching import is_same_reference
 from perfci.sides import Sides
 
 _PLACES = {"root", "kernels", "store", "cache"}
+_LISTS = {"thresholds", "accepted"}
 _DECLARED = ("devices", "dtypes", "maxima", "peer", "tf32", "nondeterministic")
 
 
@@ -28,10 +29,17 @@ def find_changes(sides: Sides) -> list[str]:
 
 
 def _settings(before: Config, after: Config) -> Iterator[str]:
-    for name in sorted({each.name for each in fields(Config)} - _PLACES):
+    for name in sorted({each.name for each in fields(Config)} - _PLACES - _LISTS):
         one, other = getattr(before, name), getattr(after, name)
         if one != other:
             yield f"[tool.perfci] {name}: {_write(one)} → {_write(other)}"
+    known, proposed = dict(before.thresholds), dict(after.thresholds)
+    for name in sorted(known.keys() | proposed.keys()):
+        if known.get(name) != proposed.get(name):
+            values = (_write(each.get(name)) for each in (known, proposed))
+            yield f"threshold of {name}: {' → '.join(values)}"
+    yield from (f"accepts: {each}" for each in after.accepted if each not in before.accepted)
+    yield from (f"no more accepts: {e}" for e in before.accepted if e not in after.accepted)
 
 
 def _kernels(before: Sequence[Kernel], after: Sequence[Kernel]) -> Iterator[str]:
@@ -104,11 +112,9 @@ def _write_fields(before: object, after: object) -> str:
 def _write(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_write_pair(each) for each in value) or "none"
-    return (
-        {True: "yes", False: "no", None: "none"}.get(value, str(value))
-        if isinstance(value, bool | None)
-        else str(value)
-    )
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return str(value)
 
 
 def _write_pair(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from perfci.errors import ConfigurationError
 from perfci.history.text import one_line
+from perfci.policy import Accepted, read_accepted, read_thresholds
 from perfci.suggest import did_you_mean
 
 
@@ -29,6 +30,8 @@ class Config:
     passes: int = 5
     precision: float = 0.005
     threshold: float = 0.05
+    thresholds: tuple[tuple[str, float], ...] = ()
+    accepted: tuple[Accepted, ...] = ()
     timeout_s: float = 60.0
     build_timeout_s: float = 900.0
     cell_budget_s: float = 0.5
@@ -177,7 +180,8 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         if key not in _SETTABLE:
             raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, _SETTABLE)}")
         kind: Callable[[Any, str], Any] = _KINDS.get(key, _text)
-        values[key] = kind(value, f"{where}: {key} = {value!r}")
+        named = key if key in _TABLES else f"{key} = {value!r}"
+        values[key] = kind(value, f"{where}: {named}")
     return values
 
 
@@ -230,6 +234,7 @@ def _architectures(value: Any, where: str) -> tuple[str, ...]:
 
 
 _KINDS: dict[str, Callable[[Any, str], Any]] = {
+    "accepted": read_accepted,
     "anchors": _flag,
     "architectures": _architectures,
     "build_timeout_s": _positive,
@@ -240,9 +245,13 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "side_by_side": _flag,
     "testbed": _testbed,
     "threshold": _share,
+    "thresholds": read_thresholds,
     "timeout_s": _positive,
 }
 """Key → what it must be; the others are text."""
+
+_TABLES = {"accepted", "thresholds"}
+"""Keys whose errors name what is wrong in them rather than show all of it."""
 
 
 def _placed(values: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:

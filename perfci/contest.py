@@ -11,11 +11,22 @@ from perfci.anchors import anchor_cells
 from perfci.build import Build
 from perfci.changes import find_changes
 from perfci.compare import Floors, Side
+from perfci.config import Config
 from perfci.device import environment
 from perfci.errors import ConfigurationError
-from perfci.gate import Gate, decide, is_decided, say_same, say_unpaired, without_haste
+from perfci.gate import (
+    Gate,
+    Rules,
+    accept,
+    decide,
+    name_waiting,
+    say_same,
+    say_unpaired,
+    without_haste,
+)
 from perfci.history.model import GATE_TRIGGER, Environment, Run, Verdict
 from perfci.history.summary import cell, run_summary
+from perfci.ladder import Thresholds
 from perfci.machine import compare_anchors
 from perfci.matching import Matching, Unpaired, match_cells
 from perfci.modules import modules_in
@@ -61,11 +72,12 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         started_at=started_at,
         pair=recording.new_id(started_at),
     )
+    rules = Rules(thresholds=thresholds_of(config), floors=place.floors)
     spent_before_s = time.monotonic() - start_s
     rungs = Rungs(
         budget_s=budget_s - spent_before_s,
-        is_decided=lambda rows, _look: is_decided(
-            decide(*records.as_sides(records.runs_of(rows)), place.floors, config.threshold)
+        find_waiting=lambda rows, look: name_waiting(
+            decide(*records.as_sides(records.runs_of(rows)), rules, look=look)
         ),
     )
     first, second = _measure_pairs(timed, sides, place, rungs)
@@ -73,19 +85,21 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     rows = (first.measurements, (*second.measurements, *new.measurements))
     runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
     before, after = records.as_sides(runs)
-    decided = decide(before, after, place.floors, config.threshold)
+    decided = decide(before, after, rules, look=rungs.look)
     comparisons = [
         *(without_haste(each, first.passes) for each in decided),
         *(each for unpaired in matching.unpaired for each in say_unpaired(where, unpaired)),
         *(each for pair in same for each in say_same(where, pair)),
     ]
+    explained, accepted = accept(comparisons, config.accepted)
     return Gate(
         ends=sides.ends,
         base=sides.base_commit,
         head=sides.head_commit,
         changes=tuple(find_changes(sides)),
         environment=where,
-        comparisons=tuple(sorted(comparisons, key=lambda each: each.key)),
+        comparisons=tuple(sorted(explained, key=lambda each: each.key)),
+        accepted=accepted,
         anchors=tuple(compare_anchors(before, after, floors=place.floors)),
         before=before,
         after=after,
@@ -96,6 +110,21 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         spent_s=time.monotonic() - start_s,
         needed_s=spent_before_s + rungs.needed_s,
         interrupted=first.interrupted or new.interrupted,
+    )
+
+
+def thresholds_of(config: Config) -> Thresholds:
+    """What change matters in which cells."""
+    named = dict(config.thresholds)
+    return Thresholds(
+        default=config.threshold,
+        kernels={name: each for name, each in named.items() if "/" not in name},
+        cases={
+            (kernel, case): each
+            for name, each in named.items()
+            for kernel, slash, case in [name.partition("/")]
+            if slash
+        },
     )
 
 

@@ -3,19 +3,23 @@
 What cannot be compared fails closed: it is missing or incomparable, never unchanged.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfci.compare import Floors, Side, compare
+from perfci import units
+from perfci.compare import Floors, Side
+from perfci.errors import ExitCode
 from perfci.history.model import Cell as RecordedCell
 from perfci.history.model import Commit, Comparison, Environment, Run, SeriesKey, Status, Verdict
+from perfci.ladder import LOOKS, Thresholds, judge, undecided
 from perfci.machine import without_anchors
-from perfci.matching import Unpaired
-from perfci.noise import LADDER
+from perfci.matching import Name, Unpaired
+from perfci.policy import Accepted
 from perfci.rungs import Ending
 from perfci.selection import Cell
 from perfci.sides import Ends
 from perfci.timers import TIMERS, timers_on
+from perfci.verdict import exit_code
 
 SAME_CODE = "the same code: not measured"
 _FROM_LATENCIES = (
@@ -30,7 +34,8 @@ _FROM_LATENCIES = (
 class Gate:
     """What was decided on one device.
 
-    ``changes`` are those that the head makes to the rules, which are the base's here.
+    ``changes`` are those that the head makes to the rules, which are the base's here. ``accepted``
+    are the regressions that the base accepts.
     ``before`` and ``after`` are what was measured, ``runs`` the same to be recorded: none where
     nothing needed measuring, and then there is no ``ending``. ``needed_s`` is how long it would
     have been until the next rung.
@@ -42,6 +47,7 @@ class Gate:
     changes: tuple[str, ...]
     environment: Environment
     comparisons: tuple[Comparison, ...]
+    accepted: frozenset[SeriesKey]
     anchors: tuple[Comparison, ...]
     before: Side
     after: Side
@@ -54,20 +60,67 @@ class Gate:
     interrupted: bool
 
 
-def decide(before: Side, after: Side, floors: Floors, threshold: float) -> list[Comparison]:
-    """The verdicts of what was measured, the machine's own cells aside."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """By what latencies are judged: the base's thresholds, and the noise of the testbed."""
+
+    thresholds: Thresholds
+    floors: Floors
+
+
+def decide(before: Side, after: Side, rules: Rules, *, look: int) -> list[Comparison]:
+    """The verdicts of what was measured, after a look of the ladder; the machine's cells aside."""
     one, other = without_anchors(before), without_anchors(after)
-    compared = compare(one, other, floors=floors, threshold=threshold)
+    judged = judge(one, other, look=look, thresholds=rules.thresholds, floors=rules.floors)
     base_ends = {key: cells[0] for key, cells in one.cells_by_key().items()}
     head_ends = {key: cells[0] for key, cells in other.cells_by_key().items()}
-    return [
-        _lay_to_base(each, base_ends.get(each.key), head_ends.get(each.key)) for each in compared
-    ]
+    return [_lay_to_base(each, base_ends.get(each.key), head_ends.get(each.key)) for each in judged]
 
 
-def is_decided(comparisons: Sequence[Comparison]) -> bool:
-    """Whether no more passes are needed."""
-    return not any(each.verdict is Verdict.INCONCLUSIVE for each in comparisons)
+def accept(
+    comparisons: Iterable[Comparison], accepted: Sequence[Accepted]
+) -> tuple[list[Comparison], frozenset[SeriesKey]]:
+    """The comparisons, those regressions explained that are accepted, and which these are.
+
+    A slow-down is accepted where its whole interval is inside of what was.
+    """
+    explained: list[Comparison] = []
+    keys: set[SeriesKey] = set()
+    for each in comparisons:
+        known = next((one for one in accepted if _covers(one, each)), None)
+        if known is None:
+            explained.append(each)
+            continue
+        reason = f"accepted up to {units.format_change(1.0 + known.slower_by)}: {known.reason}"
+        explained.append(replace(each, reason=reason))
+        keys.add(each.key)
+    return explained, frozenset(keys)
+
+
+def exit_code_of(gate: Gate, *, fail_on_inconclusive: bool = False) -> ExitCode:
+    """The exit code of the worst cell that was not accepted."""
+    counted = [each for each in gate.comparisons if each.key not in gate.accepted]
+    if gate.comparisons and not counted:
+        return ExitCode.FINE
+    return exit_code(counted, fail_on_inconclusive=fail_on_inconclusive)
+
+
+def _covers(accepted: Accepted, comparison: Comparison) -> bool:
+    key, interval = comparison.key, comparison.interval
+    return (
+        comparison.verdict is Verdict.REGRESSION
+        and accepted.kernel == key.kernel
+        and accepted.variant in (None, key.variant)
+        and accepted.case in (None, key.case)
+        and interval is not None
+        and interval[1] <= 1.0 + accepted.slower_by
+    )
+
+
+def name_waiting(comparisons: Iterable[Comparison]) -> set[Name]:
+    """The cells of which further passes may decide a latency."""
+    keys = undecided(list(comparisons))
+    return {(each.kernel, each.variant, each.case) for each in keys}
 
 
 def _lay_to_base(
@@ -91,9 +144,9 @@ def _lay_to_base(
 
 def without_haste(comparison: Comparison, passes: int) -> Comparison:
     """No verdict on a latency from fewer passes than the first rung has."""
-    if passes >= LADDER[0] or comparison.verdict not in _FROM_LATENCIES:
+    if passes >= LOOKS[0] or comparison.verdict not in _FROM_LATENCIES:
         return comparison
-    reason = f"the budget ended after {passes} of at least {LADDER[0]} passes"
+    reason = f"the budget ended after {passes} of at least {LOOKS[0]} passes"
     return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
 

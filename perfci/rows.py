@@ -25,6 +25,11 @@ class State:
     failure: Outcome | None = None
     outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
 
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """Kernel, variant and case."""
+        return self.cell.kernel.name, self.cell.variant.name, self.cell.case.name
+
     def add(self, index: int, outcome: Outcome) -> None:
         """Add what became of the cell in a pass."""
         self.outcomes.append((index, outcome))

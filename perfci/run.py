@@ -8,7 +8,7 @@ share every pass, and each cell's are timed in turns.
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -51,7 +51,12 @@ class Measured:
 
 
 class Until(Protocol):
-    """Until when two sides are measured."""
+    """Until when two sides are measured. Passes go to the cells that it is ``waiting`` for.
+
+    These are (kernel, variant, case); None stands for all.
+    """
+
+    waiting: Collection[tuple[str, str, str]] | None
 
     def is_over(
         self, sides: Callable[[], Sequence[Sequence[Measurement]]], *, passes: int, spent_s: float
@@ -133,6 +138,9 @@ def measure_pair(
         target=target,
         server=server,
         is_over=is_over,
+        waits_for=lambda state: (
+            isinstance(passes, int) or passes.waiting is None or state.name in passes.waiting
+        ),
         timers=timers,
         observer=observer,
     )
@@ -146,6 +154,7 @@ def _measure(
     target: Target,
     server: PassServer,
     is_over: _Rule,
+    waits_for: Callable[[State], bool] = lambda _: True,
     timers: Sequence[str],
     precision: float | None = None,
     observer: Observer,
@@ -162,9 +171,8 @@ def _measure(
     try:
         with watch:
             while not is_over(begun, complete, time.monotonic() - start_s):
-                fresh = _one_pass(
-                    together, server, limits, target, complete, timers, watch, observer
-                )
+                wanted = [each for each in together if waits_for(each[0])]
+                fresh = _one_pass(wanted, server, limits, target, complete, timers, watch, observer)
                 for state, outcome in fresh:
                     state.add(complete, outcome)
                 complete += 1

@@ -1,11 +1,12 @@
 """Until when a decision is measured: rung by rung, until all is decided or time is up. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from perfci.history.model import Measurement
-from perfci.noise import LADDER
+from perfci.ladder import LOOKS
+from perfci.matching import Name
 
 Rows = Sequence[Sequence[Measurement]]
 """The rows of each side."""
@@ -23,13 +24,15 @@ class Ending(StrEnum):
 class Rungs:
     """The ladder of passes as one measurement climbs it.
 
-    ``is_decided`` is asked at each rung, with its index. A rung that would outlast ``budget_s``, by
+    ``find_waiting`` is asked at each rung, with its index, for the cells that more passes may still
+    decide, which alone get them. A rung that would outlast ``budget_s``, by
     the pass before, is not begun. Where it ended there is an ``ending``, the ``look`` that the last
     passes were for, and ``needed_s``: how long the next rung would have taken from the start.
     """
 
     budget_s: float
-    is_decided: Callable[[Rows, int], bool]
+    find_waiting: Callable[[Rows, int], Collection[Name]]
+    waiting: Collection[Name] | None = None
     ending: Ending | None = None
     look: int = 0
     needed_s: float = 0.0
@@ -40,11 +43,11 @@ class Rungs:
         last_s, self._spent_s = spent_s - self._spent_s, spent_s
         if passes == 0:
             return False
-        if passes == LADDER[self.look]:
+        if passes == LOOKS[self.look]:
             self.ending = self._look_at(sides)
             if self.ending is None:
                 self.look += 1
-        self.needed_s = spent_s + (LADDER[self.look] - passes) * last_s
+        self.needed_s = spent_s + (LOOKS[self.look] - passes) * last_s
         # The first pass checks as well: it tells too much of what the others will take.
         late = self.needed_s > self.budget_s if passes > 1 else spent_s > self.budget_s
         if self.ending is None and late:
@@ -52,6 +55,7 @@ class Rungs:
         return self.ending is not None
 
     def _look_at(self, sides: Callable[[], Rows]) -> Ending | None:
-        if self.is_decided(sides(), self.look):
+        self.waiting = self.find_waiting(sides(), self.look)
+        if not self.waiting:
             return Ending.DECIDED
-        return Ending.OUT_OF_PASSES if self.look == len(LADDER) - 1 else None
+        return Ending.OUT_OF_PASSES if self.look == len(LOOKS) - 1 else None

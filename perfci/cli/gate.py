@@ -20,6 +20,7 @@ from perfci.config import Config, child_environment
 from perfci.contest import Place, judge_head
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
+from perfci.gate import exit_code_of
 from perfci.history import commits
 from perfci.history.model import Run
 from perfci.history.stores import Store, open_store
@@ -31,7 +32,6 @@ from perfci.reports.gate import gate_text
 from perfci.selection import Selection
 from perfci.sides import Sides, check_out, find_ends
 from perfci.studies import read_floors
-from perfci.verdict import exit_code
 
 _BUDGET_MIN = 10.0
 
@@ -153,7 +153,7 @@ def _gate(
     echo_lines(gate_text(gate))
     if gate.interrupted:
         raise KeyboardInterrupt
-    return int(exit_code(gate.comparisons, fail_on_inconclusive=request.fail_on_inconclusive))
+    return int(exit_code_of(gate, fail_on_inconclusive=request.fail_on_inconclusive))
 
 
 def _counted(run: Run, store: Store | None) -> Run:

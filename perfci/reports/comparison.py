@@ -59,7 +59,7 @@ def comparison_table(
         lines += [heading, *table, ""]
     if not ordered:
         lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
-    reasons = [(each, _explain(each) or _tell(each, differences or {})) for each in ordered]
+    reasons = [(each, _reason(each, differences or {})) for each in ordered]
     lines += list_reasons(
         (_name_cell(each), _write_verdict(each.verdict), reason)
         for each, reason in reasons
@@ -79,6 +79,11 @@ def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
         units.format_interval(comparison.interval),
         _write_verdict(comparison.verdict),
     )
+
+
+def _reason(comparison: Comparison, differences: Differences) -> str:
+    parts = (_explain(comparison), _tell(comparison, differences))
+    return "; ".join(part for part in parts if part)
 
 
 def _explain(comparison: Comparison) -> str:

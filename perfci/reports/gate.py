@@ -115,7 +115,7 @@ def find_commands(gate: Gate) -> list[list[str]]:
     cells = {
         (each.key.kernel, each.key.variant, each.key.case): None
         for each in sort_worst_first(gate.comparisons)
-        if each.verdict in _RED
+        if each.verdict in _RED and each.key not in gate.accepted
     }
     return [[*_command(gate), "--kernel", k, "--variant", v, "--case", c] for k, v, c in cells]
 
@@ -156,7 +156,8 @@ def describe_ending(gate: Gate) -> str:
         return f"{spent}; nothing had to be timed in turns"
     passes = f"{units.format_count(gate.passes)} pass{'' if gate.passes == 1 else 'es'} in {spent}"
     if gate.ending is Ending.DECIDED:
-        return f"{passes}: every cell is decided"
+        open_ones = any(each.verdict is Verdict.INCONCLUSIVE for each in gate.comparisons)
+        return f"{passes}: {'more decide no more' if open_ones else 'every cell is decided'}"
     if gate.ending is Ending.OUT_OF_PASSES:
         return f"{passes}: as many as there may be"
     budget, needed = (units.format_duration(each) for each in (gate.budget_s, gate.needed_s))

@@ -104,7 +104,7 @@ def test_it_is_said_why_and_how_to_see_it_again(gated: Gated) -> None:
     head, base = (each.commit.sha for each in _ordered(gated))
     again = f"perfci gate --base {base[:10]} --head {head[:10]} --kernel axpb --variant \\\n"
     assert f"  {again}    spoilt --case large" in text
-    assert "6 passes in " in text
+    assert "12 passes in " in text  # no alarm before it is confirmed
 
 
 def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Gated) -> None:
@@ -112,12 +112,12 @@ def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Ga
     assert {each.trigger for each in gated.runs} == {"gate"}
     assert base.pair == head.pair != ""
     rows = {(row.variant, row.case): row for row in head.measurements}
-    assert len(rows["slower", "large"].passes) == 6
+    assert len(rows["slower", "large"].passes) == 12
     assert rows["added", "large"].status is Status.PASSED
     assert (base.commit.branch, head.commit.branch) == ("main", "topic")
     assert [each.sha for each in order_branch(_summaries(gated), "main")] == [base.commit.sha]
     compared = scratch.perfci(gated.root, "compare", base.commit.sha, head.commit.sha)
-    assert "paired, 6 passes" in compared.stdout
+    assert "paired, 12 passes" in compared.stdout
 
 
 def _ordered(gated: Gated) -> list[Run]:
