@@ -15,6 +15,7 @@ from typing import Protocol
 from perfci.anchors import ANCHOR_BUDGET_S
 from perfci.bounds import without_impossible
 from perfci.build import Build, build
+from perfci.canary import without_unflushed
 from perfci.clocks import ClockWatch, GpuEye
 from perfci.config import Config
 from perfci.device import memory_bytes
@@ -201,13 +202,10 @@ def _rows(
     precision: float | None = None,
 ) -> Sequence[Measurement]:
     """What is known so far, as the rows of a run."""
-    return without_impossible(
-        [
-            row
-            for each in states
-            for row in rows_of(each, timers, target=target, precision=precision)
-        ]
-    )
+    rows = [
+        row for each in states for row in rows_of(each, timers, target=target, precision=precision)
+    ]
+    return without_impossible(without_unflushed(rows))
 
 
 def _means_ns(states: Sequence[State], timers: Sequence[str]) -> list[list[float]]:
