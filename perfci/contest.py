@@ -98,6 +98,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         head=sides.head_commit,
         changes=tuple(find_changes(sides)),
         environment=where,
+        threshold=config.threshold,
         comparisons=tuple(sorted(explained, key=lambda each: each.key)),
         accepted=accepted,
         anchors=tuple(compare_anchors(before, after, floors=place.floors)),

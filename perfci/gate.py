@@ -4,7 +4,7 @@ What cannot be compared fails closed: it is missing or incomparable, never uncha
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from perfci import units
 from perfci.compare import Floors, Side
@@ -14,6 +14,7 @@ from perfci.history.model import Commit, Comparison, Environment, Run, SeriesKey
 from perfci.ladder import LOOKS, Thresholds, judge, undecided
 from perfci.machine import without_anchors
 from perfci.matching import Name, Unpaired
+from perfci.past import Past
 from perfci.policy import Accepted
 from perfci.rungs import Ending
 from perfci.selection import Cell
@@ -46,6 +47,7 @@ class Gate:
     head: Commit
     changes: tuple[str, ...]
     environment: Environment
+    threshold: float
     comparisons: tuple[Comparison, ...]
     accepted: frozenset[SeriesKey]
     anchors: tuple[Comparison, ...]
@@ -58,6 +60,7 @@ class Gate:
     spent_s: float
     needed_s: float
     interrupted: bool
+    past: Past = field(default_factory=Past)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perfci.baselines import read_baselines
 from perfci.config import Config, load_config
 from perfci.errors import ConfigurationError, PerfciError, UsageError
 from perfci.history import commits
@@ -38,7 +39,8 @@ class Sides:
     """Base and head, checked out.
 
     ``config`` is the base's, ``proposed_config`` the head's. ``contender`` are the head's variants
-    with the base's references and cases, ``proposed`` the same with the head's own.
+    with the base's references and cases, ``proposed`` the same with the head's own. ``pinned`` is
+    the commit that the base has as its pinned baseline.
     """
 
     ends: Ends
@@ -49,6 +51,7 @@ class Sides:
     baseline: tuple[Kernel, ...]
     contender: tuple[Kernel, ...]
     proposed: tuple[Kernel, ...]
+    pinned: str | None
 
 
 def find_ends(root: Path, config: Config, *, base: str | None, head: str | None) -> Ends:
@@ -94,6 +97,7 @@ def check_out(config: Config, root: Path, ends: Ends) -> Iterator[Sides]:
         with _speaking_of("the base", base_tree):
             base_config = _config_of(config, root, base_tree)
             baseline = _kernels(base_config.kernels)
+            pins = read_baselines(base_config.root)
         with _speaking_of("the head", head_tree):
             head_config = config if ends.head is None else _config_of(config, root, head_tree)
             proposed = _kernels(head_config.kernels)
@@ -107,6 +111,7 @@ def check_out(config: Config, root: Path, ends: Ends) -> Iterator[Sides]:
             baseline=baseline,
             contender=tuple(_under_rules_of(baseline, each) for each in judged),
             proposed=proposed,
+            pinned=pins[-1].commit if pins else None,
         )
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": ("perfci.cli.explain", "Explain a kernel by its figures in a recorded run."),
     "compare": ("perfci.cli.compare", "Compare two recorded commits, cell by cell."),
     "gate": ("perfci.cli.gate", "Judge a head by its base, cell by cell."),
+    "baseline": ("perfci.cli.baseline", "Pin the commit that later ones are held against."),
     "history": ("perfci.cli.history", "List, export, import recorded runs."),
     "serve": ("perfci.cli.serve", "Serve the dashboard."),
 }

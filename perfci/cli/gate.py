@@ -1,5 +1,7 @@
 """perfci gate: a head judged by its base."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +10,8 @@ import click
 from perfci.cli.options import (
     config_of,
     device_option,
-    echo_lines,
+    echo_json,
+    json_option,
     kernels_option,
     make_folder,
     selection_of,
@@ -20,20 +23,28 @@ from perfci.config import Config, child_environment
 from perfci.contest import Place, judge_head
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
-from perfci.gate import exit_code_of
+from perfci.gate import Gate, exit_code_of
 from perfci.history import commits
 from perfci.history.model import Run
 from perfci.history.stores import Store, open_store
 from perfci.lock import lock_device
 from perfci.passes import PassServer
+from perfci.past import find_marks, read_past
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.gate import gate_text
+from perfci.reports.gate_json import gate_values
+from perfci.reports.markdown import gate_github, gate_markdown
 from perfci.selection import Selection
 from perfci.sides import Sides, check_out, find_ends
 from perfci.studies import read_floors
 
 _BUDGET_MIN = 10.0
+_WRITERS: Mapping[str, Callable[[Gate], str]] = {
+    "text": lambda gate: "\n".join(gate_text(gate)),
+    "markdown": gate_markdown,
+    "github": gate_github,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +56,6 @@ class _Request:
     selection: Selection
     budget_s: float
     out: Path | None
-    fail_on_inconclusive: bool
 
 
 @click.command("gate")
@@ -62,6 +72,15 @@ class _Request:
 )
 @selection_options
 @device_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "github", "json"]),
+    default="text",
+    show_default=True,
+    help="github: Markdown within the limits of a comment.",
+)
+@json_option
 @click.option(
     "--fail-on",
     type=click.Choice(["inconclusive"]),
@@ -83,6 +102,8 @@ def command(
     cases: tuple[str, ...],
     tier: str,
     device: str | None,
+    form: str,
+    as_json: bool,  # noqa: FBT001
     fail_on: str | None,
     out: Path | None,
     kernels: str | None,
@@ -115,17 +136,26 @@ def command(
         selection=selection_of(names, variants, cases, tier),
         budget_s=60 * budget_min,
         out=out,
-        fail_on_inconclusive=fail_on is not None,
     )
     ends = find_ends(root, config, base=base, head=head)
-    with check_out(config, root, ends) as sides:
+    with check_out(config, root, ends) as sides, _opened(request) as history:
         server = _server_of(sides)
-        targets = find_targets(device, server.probe_gpus)
-        if out is not None:
-            make_folder(out)
-            return max(_gate(each, request, sides, server, None) for each in targets)
-        with open_store(config.store) as history:
-            return max(_gate(each, request, sides, server, history) for each in targets)
+        gates = _judge(find_targets(device, server.probe_gpus), request, sides, server, history)
+    _show(gates, "json" if as_json else form, fail_on_inconclusive=fail_on is not None)
+    if any(each.interrupted for each in gates):
+        raise KeyboardInterrupt
+    return max(int(exit_code_of(each, fail_on_inconclusive=fail_on is not None)) for each in gates)
+
+
+@contextmanager
+def _opened(request: _Request) -> Iterator[Store | None]:
+    """The store, opened before anything is measured, so that a bad one costs nothing."""
+    if request.out is not None:
+        make_folder(request.out)
+        yield None
+        return
+    with open_store(request.config.store) as store:
+        yield store
 
 
 def _server_of(sides: Sides) -> PassServer:
@@ -134,9 +164,29 @@ def _server_of(sides: Sides) -> PassServer:
     return PassServer(child_environment(sides.config.cache), compiling=compiling)
 
 
-def _gate(
+def _judge(
+    targets: Sequence[Target],
+    request: _Request,
+    sides: Sides,
+    server: PassServer,
+    store: Store | None,
+) -> list[Gate]:
+    """Gate each device and record what was measured; no more after an interruption."""
+    gates = []
+    for target in targets:
+        gate = _judge_on(target, request, sides, server, store)
+        for run in gate.runs:
+            file = request.out / f"{run.run_id}.json.gz" if request.out else None
+            keep(_counted(run, store), store, file)
+        gates.append(gate)
+        if gate.interrupted:
+            break
+    return gates
+
+
+def _judge_on(
     target: Target, request: _Request, sides: Sides, server: PassServer, store: Store | None
-) -> int:
+) -> Gate:
     testbed = environment(target.device, sides.config).testbed
     floors = {} if store is None else read_floors(store, [testbed])
     with progress() as observer, lock_device(target.device):
@@ -144,16 +194,11 @@ def _gate(
             root=request.root, target=target, server=server, floors=floors, observer=observer
         )
         gate = judge_head(sides, request.selection, place, budget_s=request.budget_s)
-    for run in gate.runs:
-        keep(
-            _counted(run, store),
-            store,
-            request.out / f"{run.run_id}.json.gz" if request.out else None,
-        )
-    echo_lines(gate_text(gate))
-    if gate.interrupted:
-        raise KeyboardInterrupt
-    return int(exit_code_of(gate, fail_on_inconclusive=request.fail_on_inconclusive))
+    if store is None:
+        return gate
+    marks = find_marks(request.root, sides.ends.base, sides.pinned)
+    past = read_past(store, gate.after, marks, threshold=gate.threshold, floors=floors)
+    return replace(gate, past=past)
 
 
 def _counted(run: Run, store: Store | None) -> Run:
@@ -163,3 +208,12 @@ def _counted(run: Run, store: Store | None) -> Run:
     commit, testbed = run.commit, run.environment.testbed
     earlier = store.runs(sha_prefix=commit.sha, testbed=testbed, studies=False)
     return replace(run, attempt=1 + sum(each.commit.dirty == commit.dirty for each in earlier))
+
+
+def _show(gates: Sequence[Gate], form: str, *, fail_on_inconclusive: bool) -> None:
+    if form == "json":
+        values = [gate_values(each, fail_on_inconclusive=fail_on_inconclusive) for each in gates]
+        echo_json({"gates": values})
+        return
+    write = _WRITERS[form]
+    click.echo("\n".join(write(each).rstrip("\n") + "\n" for each in gates).rstrip("\n"))

@@ -1,11 +1,11 @@
 """Comparisons as lines for a terminal, at most 80 wide: the worst first, the machine's apart."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from perfci import units
 from perfci.history.model import Comparison, Verdict
-from perfci.reports.columns import Column, lay_out
+from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.differences import Differences
 from perfci.reports.moves import moves_table
 from perfci.reports.text import head, list_reasons, paint
@@ -59,15 +59,13 @@ def comparison_table(
         lines += [heading, *table, ""]
     if not ordered:
         lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
-    reasons = [(each, _reason(each, differences or {})) for each in ordered]
+    reasons = [(each, give_reason(each, differences or {})) for each in ordered]
     lines += list_reasons(
-        (_name_cell(each), _write_verdict(each.verdict), reason)
-        for each, reason in reasons
-        if reason
+        (name_cell(each), write_verdict(each.verdict), reason) for each, reason in reasons if reason
     )
     lines += moves_table(anchors)
     lines += _name_assumption(ordered)
-    return [*lines, _count_verdicts(Counter(each.verdict for each in ordered))]
+    return [*lines, *wrap(count_verdicts(ordered), indent=0)]
 
 
 def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
@@ -77,11 +75,12 @@ def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
         units.format_latency(comparison.baseline_ns),
         units.format_change(comparison.ratio),
         units.format_interval(comparison.interval),
-        _write_verdict(comparison.verdict),
+        write_verdict(comparison.verdict),
     )
 
 
-def _reason(comparison: Comparison, differences: Differences) -> str:
+def give_reason(comparison: Comparison, differences: Differences) -> str:
+    """Say why a verdict is what it is, and of a change what differs; empty where that is plain."""
     parts = (_explain(comparison), _tell(comparison, differences))
     return "; ".join(part for part in parts if part)
 
@@ -111,7 +110,9 @@ def _name_assumption(comparisons: Sequence[Comparison]) -> list[str]:
     return [f"the noise{of} is assumed, not measured: perfci noise studies it", ""]
 
 
-def _count_verdicts(counts: Counter[Verdict]) -> str:
+def count_verdicts(comparisons: Iterable[Comparison]) -> str:
+    """Write how many cells have which verdict, the worst first."""
+    counts = Counter(each.verdict for each in comparisons)
     said = [
         f"{units.format_count(counts[each])} {_VERDICTS[each][1]}"
         for each in WORST_FIRST
@@ -120,11 +121,13 @@ def _count_verdicts(counts: Counter[Verdict]) -> str:
     return ", ".join(said) or "nothing compared"
 
 
-def _write_verdict(verdict: Verdict) -> str:
+def write_verdict(verdict: Verdict) -> str:
+    """Write a verdict as its symbol and its word."""
     symbol, word, _ = _VERDICTS[verdict]
     return f"{symbol} {word}"
 
 
-def _name_cell(comparison: Comparison) -> str:
+def name_cell(comparison: Comparison) -> str:
+    """Write a cell as ``kernel/variant/case timer/1``."""
     key = comparison.key
     return f"{key.kernel}/{key.variant}/{key.case} {key.contract}".strip()

@@ -1,11 +1,23 @@
 """What of a cell's code and launches is not the same in two runs, in a few words each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perfci import units
 from perfci.compare import Side
 from perfci.history.model import Cell, Launch, SeriesKey, Status
 from perfci.reports.text import write_extents
+
+_TOLD_SHARE = 0.01
+_FIGURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "rms_error": ("RMS error", units.format_error),
+    "max_abs_error": ("largest error", units.format_error),
+    "peak_memory_bytes": ("peak memory", units.format_bytes),
+    "workspace_bytes": ("workspace", units.format_bytes),
+}
+"""Metrics that are told where they change by more than a hundredth."""
+
+FIGURE_WORDS = tuple(words for words, _ in _FIGURES.values())
+"""How what is said of a metric begins."""
 
 Differences = Mapping[SeriesKey, Sequence[str]]
 """What differs between the two sides of a cell; empty where nothing is known to differ."""
@@ -41,6 +53,18 @@ def describe_differences(before: Cell, after: Cell) -> tuple[str, ...]:
         return ()
     launched = ", launched in the same way" if before.launches and after.launches else ""
     return (f"the same code{launched}",)
+
+
+def describe_figures(before: Cell, after: Cell) -> tuple[str, ...]:
+    """Name what changed of a cell's errors and memory, where both were measured on equal inputs."""
+    found = []
+    for name, (words, write) in _FIGURES.items():
+        one, other = before.metric(name), after.metric(name)
+        if one is None or other is None or one.value == other.value:
+            continue
+        if abs(other.value - one.value) > _TOLD_SHARE * one.value:
+            found.append(f"{words} {write(one.value)} → {write(other.value)}")
+    return tuple(found)
 
 
 def _is_code(name: str) -> bool:

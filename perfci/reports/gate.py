@@ -9,15 +9,22 @@ import click
 from perfci import units
 from perfci.gate import SAME_CODE, Gate
 from perfci.history.model import Comparison, Verdict
+from perfci.past import Best, Since
 from perfci.reports.columns import WIDTH, Column, lay_out, wrap
-from perfci.reports.comparison import comparison_table
-from perfci.reports.differences import find_differences
+from perfci.reports.comparison import comparison_table, name_cell
+from perfci.reports.differences import (
+    FIGURE_WORDS,
+    Differences,
+    describe_figures,
+    find_differences,
+)
 from perfci.reports.text import head, name_commit
 from perfci.rungs import Ending
 from perfci.verdict import sort_worst_first
 
 _RED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING, Verdict.INCOMPARABLE)
 _MOST_COMMANDS = 5
+_MOST_OTHERS = 10
 _MEAN_COLUMNS = (
     Column("kernel", shrinks=True),
     Column("timer"),
@@ -40,14 +47,56 @@ def gate_text(gate: Gate) -> list[str]:
     """Write a gate."""
     measured = [each for each in gate.comparisons if each.reason != SAME_CODE]
     same = len(gate.comparisons) - len(measured)
+    differences = find_all_differences(gate)
     lines = [*_write_head(gate), "", *_write_changes(gate)]
     if same:
         lines += [*wrap(describe_same(same), indent=0), ""]
     if measured:
-        differences = find_differences(gate.before, gate.after)
         lines += [*comparison_table(measured, gate.anchors, differences), ""]
-    lines += [*_write_means(find_means(gate.comparisons)), *_write_commands(gate)]
-    return [*lines, *wrap(describe_ending(gate), indent=0)]
+    lines += _write_others(measured, differences)
+    lines += [*_write_means(find_means(gate.comparisons)), *_write_past(gate)]
+    return [*lines, *_write_commands(gate), *wrap(describe_ending(gate), indent=0)]
+
+
+def find_all_differences(gate: Gate) -> Differences:
+    """What differs in the code, launches, errors and memory of each cell that was measured."""
+    before, after = (
+        {key: cells[0] for key, cells in side.cells_by_key().items()}
+        for side in (gate.before, gate.after)
+    )
+    differences = find_differences(gate.before, gate.after)
+    return {
+        key: (*differences.get(key, ()), *describe_figures(before[key], after[key]))
+        for key in before.keys() & after
+    }
+
+
+def find_others(
+    comparisons: Sequence[Comparison], differences: Differences
+) -> list[tuple[Comparison, str]]:
+    """The cells that were not called slower or faster, and whose errors or memory changed."""
+    told = (Verdict.REGRESSION, Verdict.IMPROVEMENT)
+    return [
+        (each, "; ".join(figures))
+        for each in comparisons
+        if each.verdict not in told
+        and (figures := [d for d in differences.get(each.key, ()) if _is_figure(d)])
+    ]
+
+
+def _is_figure(difference: str) -> bool:
+    return difference.startswith(FIGURE_WORDS)
+
+
+def _write_others(comparisons: Sequence[Comparison], differences: Differences) -> list[str]:
+    others = find_others(comparisons, differences)
+    if not others:
+        return []
+    lines = ["errors and memory that changed besides"]
+    for each, figures in others[:_MOST_OTHERS]:
+        lines += wrap(f"{name_cell(each)}: {figures}", indent=2)
+    more = len(others) - _MOST_OTHERS
+    return [*lines, *([f"  and {units.format_count(more)} more cells"] if more > 0 else []), ""]
 
 
 def _write_head(gate: Gate) -> list[str]:
@@ -108,6 +157,62 @@ def _write_means(means: Sequence[Mean]) -> list[str]:
         for each in means
     ]
     return ["geometric means, of the cells timed on both sides", *lay_out(_MEAN_COLUMNS, rows), ""]
+
+
+def find_drift(since: Since) -> list[Comparison]:
+    """The cells that are slower than at a commit long ago, the worst first."""
+    slower = [each for each in since.comparisons if each.verdict is Verdict.REGRESSION]
+    return sort_worst_first(slower)
+
+
+def find_off_best(gate: Gate) -> list[Best]:
+    """The cells that are further from their best than a change that matters, the furthest first."""
+    far = [each for each in gate.past.best if each.ratio > 1.0 + gate.threshold]
+    return sorted(far, key=lambda each: -each.ratio)
+
+
+def describe_since(since: Since) -> str:
+    """Say how many cells were compared with a commit long ago, and how many are slower."""
+    slower, count = len(find_drift(since)), len(since.comparisons)
+    return (
+        f"since {since.name} ({units.shorten_sha(since.commit.sha)}): "
+        f"{units.format_count(slower)} of {units.format_count(count)} cells slower"
+    )
+
+
+def describe_best(gate: Gate) -> str:
+    """Say how many cells were compared with their best, and how many are off it."""
+    off, count = len(find_off_best(gate)), len(gate.past.best)
+    return (
+        f"off the best ever recorded by more than {units.format_change(1.0 + gate.threshold)}: "
+        f"{units.format_count(off)} of {units.format_count(count)} cells"
+    )
+
+
+def _write_past(gate: Gate) -> list[str]:
+    if not (gate.past.since or gate.past.best):
+        return []
+    lines = ["over time, of what was measured in other hours: decides nothing here"]
+    for since in gate.past.since:
+        lines += wrap(describe_since(since), indent=2)
+        for each in find_drift(since)[:_MOST_OTHERS]:
+            change = f"{units.format_change(each.ratio)} {units.format_interval(each.interval)}"
+            lines += wrap(f"{name_cell(each)}: {change}", indent=4)
+    if gate.past.best:
+        lines += wrap(describe_best(gate), indent=2)
+    for best in find_off_best(gate)[:_MOST_OTHERS]:
+        lines += wrap(write_best(best), indent=4)
+    return [*lines, ""]
+
+
+def write_best(best: Best) -> str:
+    """Write a cell, how far it is from its best, and where that was."""
+    key = best.key
+    return (
+        f"{key.kernel}/{key.variant}/{key.case} {key.contract}: "
+        f"{units.format_change(best.ratio)} from {units.format_latency(best.latency_ns)} "
+        f"at {units.shorten_sha(best.commit.sha)}"
+    )
 
 
 def find_commands(gate: Gate) -> list[list[str]]:

@@ -1,5 +1,6 @@
 """perfci gate: a head judged by its base, as a user asks for it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,25 @@ def test_a_module_of_the_working_tree_is_no_side_of_its_own(
     ended = call(root, "gate", "--base", "HEAD~1", "--variant", "mine")
     assert ended.code == 7, ended.err
     assert "both sides would run the working tree's module mine" in ended.out
+
+
+def test_a_gate_as_json_says_what_a_script_needs(root: Path, call: Callable[..., Any]) -> None:
+    scratch.git(root, "tag", "v1.0")
+    scratch.commit_all(root, "Nothing")
+    ended = call(root, "gate", "--json")
+    assert ended.code == 0, ended.err
+    (gate,) = json.loads(ended.out)["gates"]
+    assert (gate["exit_code"], gate["passes"], gate["ending"]) == (0, 0, None)
+    assert gate["base"]["sha"] == scratch.git(root, "rev-parse", "main")
+    assert gate["found"] == "merge base of HEAD and main"
+    (compared,) = gate["comparisons"]
+    assert (compared["verdict"], compared["accepted"]) == ("unchanged", False)
+    assert compared["reason"] == "the same code: not measured"
+
+
+@pytest.mark.parametrize("form", ["markdown", "github"])
+def test_a_gate_as_markdown(root: Path, call: Callable[..., Any], form: str) -> None:
+    scratch.commit_all(root, "Look at <this>")
+    ended = call(root, "gate", "--format", form)
+    assert ended.out.startswith("### perfci gate: 1 unchanged\n\n`")
+    assert "(Look at &#60;this&#62;) against `" in ended.out

@@ -1,0 +1,159 @@
+"""A gate in Markdown: for a file, or within what a comment or a summary on GitHub may hold."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from perfci import units
+from perfci.gate import SAME_CODE, Gate
+from perfci.history.model import Comparison, Verdict
+from perfci.history.text import one_line
+from perfci.reports.comparison import count_verdicts, give_reason, name_cell, write_verdict
+from perfci.reports.differences import Differences
+from perfci.reports.gate import (
+    describe_best,
+    describe_ending,
+    describe_same,
+    describe_since,
+    find_all_differences,
+    find_commands,
+    find_drift,
+    find_means,
+    find_off_best,
+    find_others,
+    write_best,
+)
+from perfci.reports.text import name_commit
+from perfci.verdict import sort_worst_first
+
+GITHUB_LIMIT = 60_000
+"""Characters of a comment: GitHub takes 65,536."""
+
+_ROWS = (10_000, 300, 100, 30, 10, 3)
+_SPECIAL = re.compile(r"[&<>|`*\\\[\]#@~!$]|(?<!\w)_|_(?!\w)|(?<=[a-z]):(?=//)|(?<=www)\.")
+
+
+def gate_markdown(gate: Gate) -> str:
+    """Write a gate as a Markdown document, all of it open."""
+    return _write(gate, _ROWS[0], fold=False)
+
+
+def gate_github(gate: Gate, *, limit: int = GITHUB_LIMIT) -> str:
+    """Write a gate as a comment: what is not red is folded away, and what is too long is cut.
+
+    What is cut is counted. The worst cells are kept longest.
+    """
+    texts = (_write(gate, rows, fold=True) for rows in _ROWS)
+    shortest = ""
+    for shortest in texts:
+        if len(shortest) <= limit:
+            return shortest
+    return shortest[:limit]
+
+
+def escape(text: str) -> str:
+    """Text from outside on one line, with nothing in it that Markdown or GitHub acts on."""
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", one_line(text, limit=400))
+
+
+def _write(gate: Gate, rows: int, *, fold: bool) -> str:
+    differences = find_all_differences(gate)
+    ordered = sort_worst_first(each for each in gate.comparisons if each.reason != SAME_CODE)
+    loud = [each for each in ordered if each.verdict is not Verdict.UNCHANGED]
+    quiet = [each for each in ordered if each.verdict is Verdict.UNCHANGED]
+    parts = [
+        f"### perfci gate: {_headline(gate)}",
+        _write_ends(gate),
+        _write_list("The head changes the rules. Nothing of it counts here:", gate.changes, rows),
+        _write_table(loud, differences, rows),
+        _folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
+        _write_same(gate),
+        *(_folded(title, text, fold=fold) for title, text in _details(gate, differences, rows)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _headline(gate: Gate) -> str:
+    return count_verdicts(gate.comparisons)
+
+
+def _write_ends(gate: Gate) -> str:
+    where = gate.environment
+    base, head = (name_commit(each) for each in (gate.base, gate.head))
+    return (
+        f"`{head}` ({escape(gate.head.subject)}) against `{base}` ({escape(gate.ends.found)}) on "
+        f"{escape(where.testbed)} ({escape(where.device.model)}), {escape(describe_ending(gate))}."
+    )
+
+
+def _write_same(gate: Gate) -> str:
+    same = sum(each.reason == SAME_CODE for each in gate.comparisons)
+    return f"{describe_same(same)}." if same else ""
+
+
+def _write_table(comparisons: Sequence[Comparison], differences: Differences, rows: int) -> str:
+    if not comparisons:
+        return ""
+    lines = ["| cell | base | change | interval | verdict | |", "| - | -: | -: | -: | - | - |"]
+    for each in comparisons[:rows]:
+        cells = (
+            escape(name_cell(each)),
+            units.format_latency(each.baseline_ns),
+            units.format_change(each.ratio),
+            units.format_interval(each.interval),
+            write_verdict(each.verdict),
+            escape(give_reason(each, differences)),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, *_count_cut(len(comparisons) - rows)])
+
+
+def _details(gate: Gate, differences: Differences, rows: int) -> Iterator[tuple[str, str]]:
+    """What stands below the table: titles and texts."""
+    commands = [" ".join(words) for words in find_commands(gate)]
+    if commands:
+        cut = _count_cut(len(commands) - rows)
+        yield "To see it again", "\n".join(["```", *commands[:rows], "```", *cut])
+    means = [
+        f"{each.kernel} {each.contract}: {units.format_change(each.ratio)} over "
+        f"{units.format_count(each.count)} cells"
+        for each in find_means(gate.comparisons)
+    ]
+    yield "Geometric means, of the cells timed on both sides", _write_list("", means, rows)
+    others = [
+        f"{name_cell(each)}: {figures}"
+        for each, figures in find_others(sort_worst_first(gate.comparisons), differences)
+    ]
+    yield "Errors and memory that changed besides", _write_list("", others, rows)
+    yield "Over time: decides nothing here", "\n\n".join(_write_past(gate, rows))
+
+
+def _write_past(gate: Gate, rows: int) -> Iterator[str]:
+    for since in gate.past.since:
+        slower = [
+            f"{name_cell(each)}: {units.format_change(each.ratio)}" for each in find_drift(since)
+        ]
+        yield _write_list(describe_since(since), slower, rows) or escape(describe_since(since))
+    if gate.past.best:
+        off = [write_best(each) for each in find_off_best(gate)]
+        yield _write_list(describe_best(gate), off, rows) or escape(describe_best(gate))
+
+
+def _write_list(title: str, entries: Sequence[str], rows: int) -> str:
+    """A list under a title; empty where there is nothing in it."""
+    if not entries:
+        return ""
+    lines = [escape(title), ""] if title else []
+    lines += [f"- {escape(each)}" for each in entries[:rows]]
+    return "\n".join([*lines, *_count_cut(len(entries) - rows)])
+
+
+def _count_cut(count: int) -> list[str]:
+    return ["", f"and {units.format_count(count)} more"] if count > 0 else []
+
+
+def _folded(title: str, text: str, *, fold: bool) -> str:
+    if not text:
+        return ""
+    if not fold:
+        return f"**{title}**\n\n{text}"
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"

@@ -1,0 +1,107 @@
+"""A gate as text: the rules first, the worst first, and how to see it again."""
+
+import click
+import pytest
+import records
+from gates import comparison, gate, mixed_gate
+
+from perfci.gate import Gate, exit_code_of
+from perfci.history.model import Verdict
+from perfci.past import Best, Past, Since
+from perfci.reports.columns import WIDTH, measure
+from perfci.reports.gate import describe_ending, find_commands, gate_text
+from perfci.rungs import Ending
+
+
+def _lines(gate: Gate) -> list[str]:
+    return [click.unstyle(line) for line in gate_text(gate)]
+
+
+def test_what_the_head_changes_comes_first_and_nothing_is_wider_than_a_terminal() -> None:
+    long = "rope: " + "x" * 300
+    lines = _lines(mixed_gate(changes=("threshold: 0.05 → 0.5", long)))
+    assert lines[4] == "The head changes the rules. Nothing of it counts here:"
+    assert lines[5] == "  · threshold: 0.05 → 0.5"
+    assert max(map(measure, lines)) <= WIDTH
+    assert "\x1b" not in "".join(lines)
+    assert "\u202e" not in "".join(lines)
+
+
+def test_the_worst_is_first_and_the_same_code_is_counted_by_itself() -> None:
+    lines = _lines(mixed_gate())
+    verdicts = [
+        line.split("  ")[-1] for line in lines if line.startswith("  v") and "headline" in line
+    ]
+    assert verdicts[0] == "✗ incorrect"
+    timed = [each for each in verdicts if each[0] in "▲▼?="]
+    assert timed == ["▲ slower", "? inconclusive", "▼ faster", "= unchanged"]
+    assert any(line.startswith("1 cell runs the same code on both sides") for line in lines)
+    assert not any(line.startswith("  same ") for line in lines)
+
+
+def test_errors_that_changed_are_told_also_where_nothing_got_slower() -> None:
+    text = "\n".join(_lines(mixed_gate()))
+    told = "errors and memory that changed besides\n  rope/v2/headline cpu/1: RMS error 1.0e-06"
+    assert told in text
+
+
+def test_means_are_over_the_cells_that_both_sides_have() -> None:
+    cells = [comparison(Verdict.REGRESSION, "a", ratio=2.0), comparison(Verdict.MISSING, "c")]
+    lines = _lines(gate([*cells, comparison(Verdict.UNCHANGED, "b", ratio=0.72)]))
+    assert "rope cpu/1 +20.0 % 2" in [" ".join(line.split()) for line in lines]
+
+
+def test_every_red_cell_can_be_seen_again_once() -> None:
+    red = [comparison(Verdict.REGRESSION, "a"), comparison(Verdict.INCORRECT, "b")]
+    one = gate([*red, comparison(Verdict.UNCHANGED, "c")])
+    commands = [" ".join(words) for words in find_commands(one)]
+    base = "perfci gate --base 0123456789 --head ffffffffff --kernel rope --variant"
+    assert commands == [f"{base} b --case headline", f"{base} a --case headline"]
+
+
+def test_what_was_accepted_costs_nothing() -> None:
+    slower, wrong = comparison(Verdict.REGRESSION, "a"), comparison(Verdict.INCORRECT, "b")
+    accepted = frozenset({slower.key, wrong.key})
+    assert exit_code_of(gate([slower])) == 1
+    assert exit_code_of(gate([slower], accepted=accepted)) == 0
+    assert exit_code_of(gate([])) == 9
+    assert find_commands(gate([slower], accepted=accepted)) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"ending": None}, "1 m 40 s; nothing had to be timed in turns"),
+        ({}, "12 passes in 1 m 40 s: every cell is decided"),
+        ({"passes": 1, "ending": Ending.OUT_OF_PASSES}, "1 pass in 1 m 40 s: as many as there may"),
+        (
+            {"ending": Ending.OUT_OF_TIME},
+            "12 passes in 1 m 40 s: the budget of 10 m 0 s ended; the next look needs some 3 m",
+        ),
+    ],
+)
+def test_it_is_said_why_no_more_was_measured(fields: dict[str, object], words: str) -> None:
+    assert describe_ending(gate([], **fields)).startswith(words)
+
+
+def test_what_no_pass_can_decide_is_not_called_decided() -> None:
+    assert "more decide no more" in describe_ending(gate([comparison(Verdict.INCONCLUSIVE)]))
+
+
+def test_what_drifts_is_told_and_decides_nothing() -> None:
+    slower = comparison(Verdict.REGRESSION, "a", ratio=1.3)
+    commit = records.run().commit
+    past = Past(
+        since=(Since(name="v1.0", commit=commit, comparisons=(slower,)),),
+        best=(
+            Best(key=slower.key, latency_ns=9_000.0, commit=commit, ratio=1.2),
+            Best(key=slower.key, latency_ns=9_000.0, commit=commit, ratio=1.01),
+        ),
+    )
+    drifted = gate([comparison(Verdict.UNCHANGED)], past=past)
+    text = "\n".join(_lines(drifted))
+    assert "  since v1.0 (0123456789): 1 of 1 cells slower\n" in text
+    assert "    rope/a/headline cpu/1: +30.0 %" in text
+    assert "  off the best ever recorded by more than +5.0 %: 1 of 2 cells\n" in text
+    assert "    rope/a/headline cpu/1: +20.0 % from 9.00 µs at 0123456789" in text
+    assert exit_code_of(drifted) == 0

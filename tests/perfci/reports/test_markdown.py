@@ -1,0 +1,64 @@
+"""A gate in Markdown: what is in it, that nothing in it acts, and that it fits."""
+
+import re
+
+import pytest
+from gates import HOSTILE, comparison, gate, mixed_gate
+
+from perfci.history.model import Verdict
+from perfci.reports.markdown import GITHUB_LIMIT, escape, gate_github, gate_markdown
+
+
+def test_a_document_has_the_verdicts_the_worst_first() -> None:
+    text = gate_markdown(mixed_gate(changes=("rope: the reference is changed",)))
+    assert text.startswith("### perfci gate: 1 incorrect, 1 slower, 1 missing, 1 incomparable")
+    assert text.index("The head changes the rules") < text.index("| cell | base |")
+    rows = [line for line in text.splitlines() if line.startswith("| rope/")]
+    assert "✗ incorrect" in rows[0]
+    assert "▲ slower" in rows[1]
+    assert "+10.0 % | [+8.0, +12.0] % | ▲ slower |" in rows[1]
+    assert "**1 unchanged**" in text
+    assert "<details>" not in text
+    assert "perfci gate --base 0123456789 --head ffffffffff --kernel rope --variant" in text
+
+
+def test_a_comment_folds_what_is_not_red_away() -> None:
+    text = gate_github(mixed_gate())
+    assert "<details><summary>1 unchanged</summary>\n\n| cell" in text
+    assert text.count("<details>") == text.count("</details>") > 2
+
+
+@pytest.mark.parametrize("write", [gate_markdown, gate_github])
+def test_nothing_from_outside_acts(write: object) -> None:
+    assert callable(write)
+    hostile = comparison(Verdict.MISSING, reason=HOSTILE)
+    text = write(gate([hostile], changes=(HOSTILE,)))
+    inside = re.sub(r"</?(details|summary)>", "", text)
+    for part in ("<img", "@team", "**now", "`rm`", "https://", " #1", "\x1b", "\u202e"):
+        assert part not in inside, part
+    assert text.count("&#60;img") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("mla_attention/tiled", "mla_attention/tiled"),
+        ("_so_", "&#95;so&#95;"),
+        ("a | b\nc", "a &#124; b c"),
+        ("www.example", "www&#46;example"),
+        ("&amp;", "&#38;amp;"),
+    ],
+)
+def test_what_acts_is_written_otherwise(text: str, shown: str) -> None:
+    assert escape(text) == shown
+
+
+def test_a_comment_is_cut_to_what_github_takes_and_says_so() -> None:
+    many = [comparison(Verdict.REGRESSION, f"v{n}", reason="why " * 90) for n in range(2000)]
+    worst = comparison(Verdict.INCORRECT, "worst", reason="wrong values")
+    text = gate_github(gate([*many, worst]))
+    assert len(text) <= GITHUB_LIMIT
+    assert "| rope/worst/headline" in text
+    assert re.search(r"\nand [\d,]+ more\n", text)
+    assert text.count("<details>") == text.count("</details>")
+    assert "1 incorrect, 2,000 slower" in text
