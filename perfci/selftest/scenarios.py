@@ -183,7 +183,9 @@ def _killed_build(_: Stage, folder: Path) -> tuple[str, str]:
     """A build that was killed must not stop the next one."""
     _write_kernel(folder, {"plain.cpp": _VERSION.format(body="return multiply(call);")})
     cache = folder / "cache"
-    command = [sys.executable, "-m", "perfci", "build", "--kernels", str(folder / "kernels")]
+    # For the CPU, since this process has the lock of a GPU.
+    command = [sys.executable, "-m", "perfci", "build", "--device", "cpu"]
+    command += ["--kernels", str(folder / "kernels")]
     variables = inherited_environment(
         PERFCI_CACHE=str(cache), PYTHONPATH=os.pathsep.join(each for each in sys.path if each)
     )

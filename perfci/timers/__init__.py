@@ -84,7 +84,7 @@ TIMERS = {
         module="perfci.timers.cuda_cold",
         device="cuda",
         contract=Contract(
-            timer="cold", version=1, l2="flushed", warm_up="steady", inputs="rotating"
+            timer="cold", version=2, l2="flushed", warm_up="steady", inputs="rotating"
         ),
     ),
     "cuda_hot": TimerEntry(

@@ -8,7 +8,9 @@ extern "C" int perfci_run(const perfci_call *call) {
   attribute.accessPolicyWindow.hitRatio = 1.0f;
   attribute.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
   attribute.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
-  cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 16 << 20);
+  // Once: it waits for the device.
+  static const cudaError_t set_aside = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 16 << 20);
+  if (set_aside != cudaSuccess) return perfci_cuda_fail(call, "setting L2 aside", set_aside);
   cudaStreamSetAttribute(perfci_stream(call), cudaStreamAttributeAccessPolicyWindow, &attribute);
   return run_negate<int64_t>(call);
 }
