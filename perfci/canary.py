@@ -13,6 +13,7 @@ from perfci.history.model import Measurement, Status
 from perfci.history.summary import summarise
 from perfci.timers import NOT_IN_L2
 
+NOT_FLUSHED = "the L2 was not flushed"
 LEAST_SLOWER = 1.25
 """How many times as long the copy takes behind a flush at the least; on an H200 it is twice."""
 
@@ -40,7 +41,7 @@ def find_fault(rows: Iterable[Measurement]) -> str:
         return ""
     behind, out_of_it = (units.format_latency(max(0.0, each)) for each in nets_ns)
     return (
-        f"the L2 was not flushed: the anchor's copy takes {behind} behind the flush and "
+        f"{NOT_FLUSHED}: the anchor's copy takes {behind} behind the flush and "
         f"{out_of_it} out of the L2, without the launch"
     )
 

@@ -127,7 +127,7 @@ def summarise_glances(
 
 
 class GpuEye:
-    """What reads a GPU, or says in ``reason`` why nothing can be read of it."""
+    """What reads a GPU; ``reason`` says why nothing can be read of it, or not the clock."""
 
     def __init__(self, uuid: str | None) -> None:
         self._gpu: Gpu | None = None
@@ -138,6 +138,8 @@ class GpuEye:
                 self._gpu = open_gpu(uuid)
             except NvmlError as error:
                 self.reason = str(error)
+            else:
+                self.reason = _what_is_kept_back(self._gpu, uuid)
 
     def glance(self) -> Glance | None:
         """One reading; None of a CPU, and where NVML has nothing to say."""
@@ -145,6 +147,13 @@ class GpuEye:
             return None
         others = count_others(self._gpu.processes(), self._household.is_ours)
         return Glance(clock=read_clock(self._gpu), others=others)
+
+
+def _what_is_kept_back(gpu: Gpu, uuid: str) -> str:
+    if read_clock(gpu).sm_mhz is not None:
+        return ""
+    instance = " (of an instance of MIG none does)" if uuid.startswith("MIG-") else ""
+    return f"the driver tells no SM clock of {uuid}{instance}"
 
 
 def read_clock(gpu: Gpu) -> Clock:

@@ -104,6 +104,12 @@ def inherited_environment(**extra: str) -> dict[str, str]:
     return {**os.environ, **extra}
 
 
+def visible_devices() -> str | None:
+    """What CUDA_VISIBLE_DEVICES says, which CUDA goes by and NVML does not; None where unset."""
+    value = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return None if value is None else one_line(value, limit=200)
+
+
 def apply_environment(variables: Mapping[str, str]) -> None:
     """Set variables for this process and the ones it starts."""
     os.environ.update(variables)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from perfci.config import Config
+from perfci.config import Config, visible_devices
 from perfci.errors import DeviceError, UsageError
 from perfci.history.model import Device, Environment
 from perfci.plan import Target
@@ -29,7 +29,7 @@ def find_targets(name: str | None, probe: Callable[[], Sequence[Device]]) -> lis
         chosen = list(gpus[:1])
         return [_gpu_target(each) for each in chosen] or [Target(name="cpu", device=cpu())]
     if not gpus:
-        raise DeviceError(f"no GPU here for --device {name}; perfci doctor says what is missing")
+        raise DeviceError(f"no GPU here for --device {name}: {why_no_gpu()}")
     if name in ("all", "cuda"):
         return [_gpu_target(each) for each in gpus]
     named = [_named(each.strip(), gpus) for each in name.split(",")]
@@ -42,6 +42,17 @@ def find_target(name: str | None, probe: Callable[[], Sequence[Device]]) -> Targ
     if len(targets) > 1:
         raise UsageError(f"--device {name} means {len(targets)} GPUs; name one of them")
     return targets[0]
+
+
+def why_no_gpu() -> str:
+    """Why there is no GPU for CUDA, as far as it is known without it, and what to do."""
+    if not has_gpu_driver():
+        return "no NVIDIA driver is here"
+    visible = visible_devices()
+    if visible is None:
+        return "there is a driver, but torch sees no GPU; nvidia-smi says what the driver sees"
+    left = f"CUDA_VISIBLE_DEVICES={visible!r} leaves none"
+    return f"{left}; unset it, or name one that nvidia-smi -L lists"
 
 
 def has_gpu_driver() -> bool:
@@ -71,7 +82,9 @@ def _named(name: str, gpus: Sequence[Device]) -> Device:
         if each.uuid is not None and each.uuid.lower() == name.lower():
             return each
     known = ", ".join(f"{index} ({each.uuid})" for index, each in enumerate(gpus))
-    raise DeviceError(f"no GPU '{name}' here; known: {known}")
+    visible = visible_devices()
+    hidden = "" if visible is None else f"; CUDA_VISIBLE_DEVICES={visible!r} hides all others"
+    raise DeviceError(f"no GPU '{name}' here; known: {known}{hidden}")
 
 
 def cpu() -> Device:

@@ -63,6 +63,22 @@ def open_gpu(uuid: str) -> Gpu:
         raise NvmlError(_reason(error)) from None
 
 
+def find_uuid(bare: str, named: str = "") -> str:
+    """The UUID with its kind in front, by which NVML and CUDA_VISIBLE_DEVICES know a device.
+
+    ``bare`` is CUDA's, ``named`` what CUDA_VISIBLE_DEVICES calls it: with MIG, CUDA may tell the
+    whole GPU's, of which nobody could see which instance is meant.
+    """
+    if named.strip().startswith("MIG-"):
+        return named.strip()
+    instance = f"MIG-{bare}"
+    try:
+        open_gpu(instance)
+    except NvmlError:
+        return f"GPU-{bare}"
+    return instance
+
+
 def open_gpus() -> list[Gpu]:
     """All GPUs of this machine in NVML's order. Raises NvmlError."""
     library = _opened()

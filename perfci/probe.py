@@ -2,8 +2,10 @@
 
 import torch
 
+from perfci.config import visible_devices
 from perfci.device import gpu_driver_version
 from perfci.history.model import Device
+from perfci.nvml import find_uuid
 
 
 def probe_gpus() -> tuple[Device, ...]:
@@ -11,6 +13,7 @@ def probe_gpus() -> tuple[Device, ...]:
     if not torch.cuda.is_available():
         return ()
     driver = gpu_driver_version()
+    named = (visible_devices() or "").split(",")
     found = []
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
@@ -18,7 +21,7 @@ def probe_gpus() -> tuple[Device, ...]:
             Device(
                 kind="cuda",
                 model=properties.name,
-                uuid=f"GPU-{properties.uuid}",
+                uuid=find_uuid(str(properties.uuid), named[index] if index < len(named) else ""),
                 compute_capability=f"{properties.major}.{properties.minor}",
                 sm_count=properties.multi_processor_count,
                 memory_bytes=properties.total_memory,

@@ -41,7 +41,7 @@ _SEED_BITS = 48
 class Measured:
     """What a run measured; ``passes`` were completed, fewer than asked for if interrupted.
 
-    ``unwatched`` says why nothing could be read of the GPU's clocks and of who else was on it.
+    ``unwatched`` says why nothing could be read of the GPU's state, or not its clock.
     """
 
     measurements: tuple[Measurement, ...]

@@ -51,7 +51,6 @@ def keep(run: Run, store: Store | None, out: Path | None) -> None:
 
 
 def say_unwatched(measured: Measured) -> None:
-    """Say why nothing is known of a GPU's clocks and of who else was on it, where that is so."""
+    """Say why a GPU's state, its clocks above all, is not known, where that is so."""
     if measured.unwatched:
-        unread = "the GPU's clocks and other processes on it were not read"
-        click.echo(f"{unread}: {measured.unwatched}", err=True)
+        click.echo(f"the GPU's state was not read: {measured.unwatched}", err=True)

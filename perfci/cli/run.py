@@ -28,7 +28,7 @@ from perfci.cli.options import (
 from perfci.cli.record import choose_cells, keep, say_unwatched
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
-from perfci.device import environment, find_targets, has_gpu_driver
+from perfci.device import environment, find_targets, has_gpu_driver, why_no_gpu
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.model import Environment, Run
@@ -153,7 +153,7 @@ def command(
         as_json=as_json,
     )
     if device is None and has_gpu_driver() and request.targets[0].device.kind == "cpu":
-        click.echo("there is a GPU driver, but torch sees no GPU: measuring the CPU", err=True)
+        click.echo(f"measuring the CPU: {why_no_gpu()}", err=True)
     if config.side_by_side and len(request.targets) > 1:
         if out is not None:
             make_folder(out)

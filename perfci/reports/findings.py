@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from perfci.doctor import Finding, State
+from perfci.findings import Finding, State
 from perfci.reports.columns import wrap
 
 _MARKS = {

@@ -124,7 +124,18 @@ def test_a_driver_that_tells_nothing_of_a_gpu_leaves_its_clock_empty(
     refusal = nvml_double.NVMLError_NotSupported()
     names = ("GetClockInfo", "GetCurrentClocksThrottleReasons", "GetComputeRunningProcesses")
     nvml_double.install(monkeypatch, "MIG-1", answers=dict.fromkeys(names, refusal))
-    assert GpuEye("MIG-1").glance() == Glance(clock=Clock(), others=None)
+    eye = GpuEye("MIG-1")
+    assert eye.glance() == Glance(clock=Clock(), others=None)
+    assert eye.reason == ("the driver tells no SM clock of MIG-1 (of an instance of MIG none does)")
+
+
+def test_a_gpu_of_which_nothing_can_be_read_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml_double.install(monkeypatch, "GPU-1", refuses=nvml_double.NVMLError_NoPermission())
+    eye = GpuEye("GPU-1")
+    assert (eye.glance(), eye.reason) == (
+        None,
+        "the driver lets this user ask nothing (no permission)",
+    )
 
 
 def test_what_a_driver_tells_is_kept_in_its_units(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Which devices a name means; what the GPUs are is told by a probe."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,32 @@ def test_a_driver_without_a_gpu_leaves_the_cpu_unless_a_gpu_is_asked_for() -> No
     assert _uuids(None, []) == [None]
     with pytest.raises(DeviceError, match="no GPU here for --device 0"):
         _uuids("0", [])
+
+
+@pytest.mark.usefixtures("_driver")
+@pytest.mark.parametrize("value", ["", "7", "GPU-nowhere", "-1"])
+def test_cuda_visible_devices_that_leaves_no_gpu_is_named(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    with pytest.raises(DeviceError) as caught:
+        _uuids("0", [])
+    assert str(caught.value) == (
+        f"no GPU here for --device 0: CUDA_VISIBLE_DEVICES={value!r} leaves none; "
+        "unset it, or name one that nvidia-smi -L lists"
+    )
+
+
+@pytest.mark.usefixtures("_driver")
+@pytest.mark.parametrize("value", ["1", "GPU-b", "MIG-b"])
+def test_of_what_cuda_visible_devices_leaves_the_first_is_number_0(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    left = [replace(_GPUS[1], uuid=value if value.startswith("MIG") else "GPU-b")]
+    assert _uuids("0", left) == _uuids(left[0].uuid, left) == _uuids("all", left) == [left[0].uuid]
+    with pytest.raises(DeviceError, match=f"CUDA_VISIBLE_DEVICES='{value}' hides all others$"):
+        _uuids("1", left)
 
 
 @pytest.mark.usefixtures("_driver")

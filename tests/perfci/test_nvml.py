@@ -9,7 +9,7 @@ import nvml_double
 import pytest
 
 from perfci.device import has_gpu_driver
-from perfci.nvml import NvmlError, driver_version, open_gpu, open_gpus
+from perfci.nvml import NvmlError, driver_version, find_uuid, open_gpu, open_gpus
 
 
 @pytest.mark.skipif(has_gpu_driver(), reason="there is a driver")
@@ -49,6 +49,29 @@ def test_a_gpu_is_found_by_its_uuid_whatever_its_number(monkeypatch: pytest.Monk
     with pytest.raises(NvmlError, match="the driver knows no GPU-4"):
         open_gpu("GPU-4")
     assert [each.ask("GetUUID") for each in open_gpus()] == ["GPU-1", "GPU-2", "MIG-3"]
+
+
+@pytest.mark.parametrize(
+    ("bare", "named", "uuid"),
+    [
+        ("1", "", "GPU-1"),
+        ("1", "0", "GPU-1"),
+        ("1", "GPU-1", "GPU-1"),
+        ("3", "", "MIG-3"),
+        ("1", " MIG-3 ", "MIG-3"),  # CUDA tells the GPU's, and means the instance
+        ("unknown", "", "GPU-unknown"),
+    ],
+)
+def test_an_instance_of_mig_is_known_by_its_own_uuid(
+    monkeypatch: pytest.MonkeyPatch, bare: str, named: str, uuid: str
+) -> None:
+    nvml_double.install(monkeypatch, "GPU-1", "MIG-3")
+    assert find_uuid(bare, named) == uuid
+
+
+def test_without_nvml_a_device_is_taken_for_a_whole_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml_double.install(monkeypatch, "MIG-1", refuses=nvml_double.NVMLError_NoPermission())
+    assert find_uuid("1") == "GPU-1"
 
 
 def test_what_a_gpu_or_a_package_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

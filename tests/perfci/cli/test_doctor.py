@@ -5,8 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nvml_double
 import pytest
 import scratch
+
+from perfci.device import has_gpu_driver
 
 
 @pytest.fixture
@@ -112,3 +115,22 @@ def test_what_is_broken_ends_with_the_code_of_a_run(
     words = call(root, "doctor", *arguments, **variables).out
     assert f"✗ {name} " in words
     assert words.endswith(f"{len(broken)} to put right\n")
+
+
+@pytest.mark.skipif(has_gpu_driver(), reason="there is a GPU")
+def test_without_a_gpu_there_is_none_to_look_at(root: Path, call: Callable[..., Any]) -> None:
+    ended = call(root, "doctor", "--gpu")
+    assert (ended.code, ended.out) == (5, "")
+    assert ended.err == "perfci: no GPU to look at: no NVIDIA driver is here\n"
+
+
+def test_gpus_are_named_with_their_driver_and_what_cuda_sees_of_them(
+    root: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"GPU-1": "NVIDIA H200", "GPU-2": "NVIDIA T4"}
+    nvml_double.install(monkeypatch, *names, answers={"GetName": names})
+    found = json.loads(call(root, "doctor", "--json", CUDA_VISIBLE_DEVICES="GPU-2").out)
+    by_name = {each["name"]: each["detail"] for each in found}
+    assert by_name["GPU 0"].startswith("NVIDIA H200, driver 580.0; perfci doctor --gpu says")
+    assert by_name["GPU 1"].startswith("NVIDIA T4, ")
+    assert by_name["visible"] == "to CUDA, of these: CUDA_VISIBLE_DEVICES='GPU-2'"
