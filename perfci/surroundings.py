@@ -46,9 +46,18 @@ def read_surroundings() -> tuple[object, ...]:
         torch.get_float32_matmul_precision(),
         torch.backends.cudnn.allow_tf32,
         torch._C._len_torch_function_stack(),  # noqa: SLF001 — modes have no public count
-        *_kept_in_l2(),
+        *kept_in_l2(),
         replaced_function(),
     )
+
+
+def kept_in_l2() -> tuple[int | None, int | None]:
+    """How much of a GPU's L2 is set aside, and how much launches on the stream ask it to keep."""
+    if not torch.cuda.is_initialized():
+        return None, None
+    persistence = Persistence()
+    stream = torch.cuda.current_stream().cuda_stream
+    return _asked(persistence.set_aside_bytes), _asked(lambda: persistence.window_bytes(stream))
 
 
 def replaced_function() -> str:
@@ -59,15 +68,6 @@ def replaced_function() -> str:
         if getattr(owner, name, None) is not function
     )
     return next(replaced, "")
-
-
-def _kept_in_l2() -> tuple[int | None, int | None]:
-    """How much of a GPU's L2 is set aside, and how much launches on the stream ask it to keep."""
-    if not torch.cuda.is_initialized():
-        return None, None
-    persistence = Persistence()
-    stream = torch.cuda.current_stream().cuda_stream
-    return _asked(persistence.set_aside_bytes), _asked(lambda: persistence.window_bytes(stream))
 
 
 def _asked(question: Callable[[], int]) -> int | None:

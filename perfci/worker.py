@@ -34,7 +34,7 @@ from perfci.outputs import GuardedOutputs, kept
 from perfci.plan import Limits, Target, Task
 from perfci.recheck import TimedSets, find_memory, recheck
 from perfci.repeats import find_variation
-from perfci.surroundings import read_surroundings, replaced_function
+from perfci.surroundings import kept_in_l2, read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Reader, Workload, timer
 from perfci.timers.sampling import measure_in_turns
 from perfci.weakness import find_weakness
@@ -51,6 +51,7 @@ class Bench:
         self._weaknesses: dict[tuple[str, str], str] = {}
         is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
         self._surroundings = read_surroundings()
+        self._kept_in_l2 = kept_in_l2()
         self._last: set[Status] = set()
 
     def is_sound(self) -> bool:
@@ -172,11 +173,12 @@ class Bench:
     def _read_timers(self, task: Task, sides: Sequence["_Side"]) -> None:
         """What each timer reads of the sides in turns, and why one could not."""
         budget_s = min(task.budget_s, self._limits.cell_budget_s)
+        keeps_in_l2 = kept_in_l2() != self._kept_in_l2
         for name in task.timers:
             contract = TIMERS[name].contract
             began_s = monotonic()
             try:
-                readers = [side.open_reader(name) for side in sides]
+                readers = [side.open_reader(name, keeps_in_l2=keeps_in_l2) for side in sides]
                 timings = measure_in_turns(readers, contract=contract, budget_s=budget_s)
             except _SideError as blamed:
                 if not isinstance(blamed.cause, InvalidTimingError):
@@ -227,12 +229,13 @@ class _Side:
         ]
         self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
 
-    def open_reader(self, name: str) -> Reader:
+    def open_reader(self, name: str, *, keeps_in_l2: bool) -> Reader:
         """What reads this side by a timer; what goes wrong in it is this side's."""
         workload = Workload(
             calls=self.calls,
             set_bytes=self.set_bytes,
             device=self.subject.device,
+            keeps_in_l2=keeps_in_l2,
             poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
         )
         with _blaming(self):

@@ -3,8 +3,8 @@
 The stream is kept busy first, so that the events bracket the kernel and not the host's launch.
 Before each launch more than twice the L2, at least 256 MiB, is written. That drives out all but
 what a kernel has asked the L2 to keep, which is given up before the stream gets work. The driver
-does so at once and not in a stream's turn: where a part of the L2 is set aside for such data,
-launches are handed over one at a time.
+does so at once and not in a stream's turn: of a kernel that asks so, launches are handed over one
+at a time.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def open_reader(workload: Workload) -> Reader:
         return blocker.read(lambda: [sample() for _ in range(count)])
 
     def read() -> list[float]:
-        if not _is_set_aside(persistence):
+        if not workload.keeps_in_l2:
             return read_together(_BATCH_SAMPLES)
         return [each for _ in range(_BATCH_SAMPLES) for each in read_together(1)]
 
@@ -53,13 +53,6 @@ def _give_up_kept(persistence: Persistence) -> None:
     """Let the L2 keep nothing; a device that cannot keep anything cannot give it up either."""
     with contextlib.suppress(DriverError):
         persistence.end()
-
-
-def _is_set_aside(persistence: Persistence) -> bool:
-    try:
-        return persistence.set_aside_bytes() > 0
-    except DriverError:
-        return False
 
 
 def _flush_buffer(device: str) -> torch.Tensor:
