@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from perfci.declaration import GENERAL_RULE, Tolerance
 from perfci.entry import Entry, KernelError
+from perfci.error_bounds import BOUNDS_FILE, Bounds
 from perfci.history.model import Direction, Metric, Status
 from perfci.inputs import (
     Arguments,
@@ -26,7 +28,17 @@ from perfci.inputs import (
     snapshot,
 )
 from perfci.kernel import Case, Kernel
-from perfci.numerics import Errors, errors, fault, pinned_precision, sizes
+from perfci.numerics import (
+    Allowance,
+    Errors,
+    allowance,
+    errors,
+    fault,
+    frozen_bound,
+    pinned_precision,
+    sizes,
+    yardstick_bound,
+)
 from perfci.outcome import Outcome
 from perfci.outputs import GuardedOutputs, kept
 from perfci.shortage import is_shortage
@@ -38,15 +50,28 @@ REFUSALS = (ValueError, RuntimeError, TypeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What is checked: a loaded variant, what it should compute, at which case, on what."""
+class Problem:
+    """What should be computed: a kernel's reference, at which case, on what."""
 
-    entry: Entry
     reference: Reference
     kernel: Kernel
     case: Case
     device: str
     tf32: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject(Problem):
+    """What is checked: a loaded variant, and the ``tolerance`` that it declares."""
+
+    entry: Entry
+    tolerance: Tolerance = GENERAL_RULE
+
+    @property
+    def frozen(self) -> Bounds | None:
+        """What is frozen of the case here; None where the library has TF32 on purpose."""
+        kind = "cpu" if self.device == "cpu" else "cuda"
+        return None if self.tf32 else self.kernel.frozen.get((kind, self.case.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,28 +127,28 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
     return Outcome(status=Status.PASSED, metrics=_metrics(subject, worst))
 
 
-def output_templates(subject: Subject) -> tuple[Tensor, ...]:
+def output_templates(problem: Problem) -> tuple[Tensor, ...]:
     """Outputs of the right shapes and dtypes, computed from inputs that are not used again.
 
     Raises BadCaseError where the reference is none to judge by: where it changes its inputs, or
     computes something else the second time.
     """
-    arguments = draw(subject, 0)
+    arguments = draw(problem, 0)
     kept = snapshot(arguments)
-    outputs = tuple(each.clone() for each in refer(subject, arguments))
+    outputs = tuple(each.clone() for each in refer(problem, arguments))
     if changed := _changed_input(arguments, kept):
         raise BadCaseError(f"the reference changes its input '{changed}'")
-    for first, again in zip(outputs, refer(subject, arguments), strict=True):
+    for first, again in zip(outputs, refer(problem, arguments), strict=True):
         if not _alike(first, again):
             raise BadCaseError("the reference computes something else the second time")
     return tuple(torch.empty_like(each) for each in outputs)
 
 
-def find_truth(subject: Subject, arguments: Arguments) -> Truth:
+def find_truth(problem: Problem, arguments: Arguments) -> Truth:
     """Judge and yardstick for some arguments; BadCaseError where either is not usable."""
-    reference = subject.reference
-    yardstick = refer(subject, arguments)
-    exact = refer(subject, as_float64(arguments))
+    reference = problem.reference
+    yardstick = refer(problem, arguments)
+    exact = refer(problem, as_float64(arguments))
     judge_outputs = tuple(each.double() for each in exact)
     for truth, yard in zip(judge_outputs, yardstick, strict=True):
         if bool((torch.isfinite(truth) != torch.isfinite(yard)).any()):
@@ -150,25 +175,45 @@ def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
 
 def fault_at(subject: Subject, truth: Truth, index: int, actual: Tensor) -> str:
     """What is wrong with the values of one output, in one line; empty where they are right."""
+    exact = truth.judge[index]
+    allowed = allowance_at(subject, truth, index)
+    tolerance = subject.kernel.tolerance(subject.case.dtype).tightened(subject.tolerance)
+    frozen = subject.frozen
+    if frozen is None:
+        bound = yardstick_bound(
+            truth.yardstick[index],
+            exact,
+            tolerance=tolerance,
+            outliers=subject.case.distribution == "outliers",
+        )
+    elif len(frozen.outputs) != len(truth.judge):
+        raise BadCaseError(
+            f"{BOUNDS_FILE} bounds {len(frozen.outputs)} outputs, the reference has "
+            f"{len(truth.judge)}; freeze again: perfci check --freeze"
+        )
+    else:
+        bound = frozen_bound(frozen.outputs[index], allowed, tolerance=tolerance)
+    return fault(actual, exact, allowed=allowed, bound=bound)
+
+
+def allowance_at(problem: Problem, truth: Truth, index: int) -> Allowance:
+    """What rounding allows one output at the inputs that the truth is of."""
     depth = 1
-    if subject.reference.depth is not None:
-        depth = call_wanted(subject.reference.depth, case_arguments(subject.case))
-    return fault(
-        actual,
+    if problem.reference.depth is not None:
+        depth = call_wanted(problem.reference.depth, case_arguments(problem.case))
+    return allowance(
         truth.judge[index],
-        truth.yardstick[index],
-        magnitude=truth.magnitude[index],
+        truth.magnitude[index],
         depth=depth,
-        tolerance=subject.kernel.tolerance(subject.case.dtype),
-        outliers=subject.case.distribution == "outliers",
+        dtype=truth.yardstick[index].dtype,
     )
 
 
-def refer(subject: Subject, arguments: Arguments) -> tuple[Tensor, ...]:
+def refer(problem: Problem, arguments: Arguments) -> tuple[Tensor, ...]:
     """What the reference returns for arguments; BadCaseError where it fails."""
     try:
-        with pinned_precision(tf32=subject.tf32), torch.no_grad():
-            return as_tuple(subject.reference.reference(*arguments.values()))
+        with pinned_precision(tf32=problem.tf32), torch.no_grad():
+            return as_tuple(problem.reference.reference(*arguments.values()))
     except Exception as error:
         raise BadCaseError(f"the reference fails: {describe(error)}") from error
 
@@ -220,10 +265,10 @@ def _call_behind_producer(
     return returned
 
 
-def draw(subject: Subject, seed: int) -> Arguments:
+def draw(problem: Problem, seed: int) -> Arguments:
     """The case's arguments of a seed; BadCaseError where they cannot be made."""
     try:
-        return draw_inputs(subject.reference, subject.case, device=subject.device, seed=seed)
+        return draw_inputs(problem.reference, problem.case, device=problem.device, seed=seed)
     except Exception as error:
         raise BadCaseError(f"the inputs cannot be made: {describe(error)}") from error
 

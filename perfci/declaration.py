@@ -22,6 +22,25 @@ _ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How far a result may be from the float64 judge, in units of the yardstick's own error."""
+
+    max_ratio: float = 4.0
+    rms_ratio: float = 3.0
+
+    def tightened(self, other: "Tolerance") -> "Tolerance":
+        """The tighter of two in each ratio."""
+        return Tolerance(
+            max_ratio=min(self.max_ratio, other.max_ratio),
+            rms_ratio=min(self.rms_ratio, other.rms_ratio),
+        )
+
+
+GENERAL_RULE = Tolerance()
+"""What holds where nothing tighter is declared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
     """What a variant says of itself; docs/adding-a-kernel.md has the meaning of each key."""
 
@@ -36,6 +55,7 @@ class Declaration:
     tf32: bool = False
     faults: bool = False
     nondeterministic: bool = False
+    tolerance: Tolerance = GENERAL_RULE
 
 
 def declared_in_source(path: Path) -> Declaration:
@@ -78,6 +98,7 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
         "tf32": _boolean,
         "faults": _boolean,
         "nondeterministic": _boolean,
+        "tolerance": declared_tolerance,
     }
     values: dict[str, Any] = {"devices": devices}
     for key, value in table.items():
@@ -89,6 +110,26 @@ def _declaration(table: Mapping[str, Any], devices: tuple[str, ...], where: str)
             f"{where}: tf32 is for library peers (peer = true); a kernel gets none"
         )
     return Declaration(**values)
+
+
+def declared_tolerance(table: Any, where: str) -> Tolerance:
+    """A tolerance that is tighter than the general rule; ConfigurationError where it is none."""
+    known = ("max_ratio", "rms_ratio")
+    if not isinstance(table, Mapping):
+        raise ConfigurationError(f"{where} must be a table, as in {{ rms_ratio = 2.0 }}")
+    for key in table:
+        if key not in known:
+            raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, known)}")
+    declared = Tolerance(**table)
+    for key in known:
+        value, limit = getattr(declared, key), getattr(GENERAL_RULE, key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 < value <= limit:
+            raise ConfigurationError(
+                f"{where}: {key} = {value!r} must lie in 0–{limit:g}: a tighter bound than the "
+                "general rule may be declared, never a looser one"
+            )
+    return declared
 
 
 def chosen(value: Any, known: Sequence[str], where: str) -> tuple[str, ...]:

@@ -18,11 +18,15 @@ from perfci import units
 from perfci.declaration import (
     DEVICE_KINDS,
     DTYPES,
+    GENERAL_RULE,
     Declaration,
+    Tolerance,
     chosen,
     declared_in_source,
     declared_in_table,
+    declared_tolerance,
 )
+from perfci.error_bounds import BOUNDS_FILE, Bounds, Place, read_bounds
 from perfci.errors import ConfigurationError
 from perfci.history.model import ANCHOR_PREFIX, is_anchor
 from perfci.suggest import did_you_mean
@@ -57,14 +61,6 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tolerance:
-    """How far a result may be from the float64 judge, in units of the yardstick's own error."""
-
-    max_ratio: float = 4.0
-    rms_ratio: float = 3.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One way to compute a kernel: a source file, or a function of an installed package."""
 
@@ -86,7 +82,8 @@ class Kernel:
     """A kernel: what is computed (workload) and the variants that compute it.
 
     ``workload_folder`` holds reference and cases; it differs from ``folder`` when the variants
-    of one commit are judged by the workload of another.
+    of one commit are judged by the workload of another. ``frozen`` are the bounds of its errors by
+    kind of device and case; where reference or case have changed since, they are ``stale``.
     """
 
     name: str
@@ -96,20 +93,16 @@ class Kernel:
     controls: tuple[Variant, ...]
     cases: tuple[Case, ...]
     tolerances: Mapping[str, Tolerance]
+    frozen: Mapping[Place, Bounds]
+    stale: frozenset[Place]
 
     def tolerance(self, dtype: str) -> Tolerance:
         """The tolerance for a dtype, the general rule where none is declared."""
-        return self.tolerances.get(dtype, Tolerance())
+        return self.tolerances.get(dtype, GENERAL_RULE)
 
     def workload_digest(self, case: Case) -> str:
         """What breaks a series when it changes: the reference's text and the case's arguments."""
-        digest = hashlib.sha256((self.workload_folder / "reference.py").read_bytes())
-        digest.update(
-            json.dumps(
-                [case.dtype, case.distribution, case.layout, sorted(case.arguments)]
-            ).encode()
-        )
-        return digest.hexdigest()[:16]
+        return _workload_digest(self.workload_folder, case)
 
 
 def discover(kernels: Path, *, workloads: Path | None = None) -> list[Kernel]:
@@ -157,15 +150,22 @@ def skip_reason(
         return f"declared for {', '.join(declared.devices)} only"
     if case.dtype not in declared.dtypes:
         return f"declared for {', '.join(declared.dtypes)} only"
-    if device_memory_bytes is not None and case.memory_gib * 2**30 > device_memory_bytes:
-        memory = units.format_bytes(device_memory_bytes)
-        return f"the case needs {case.memory_gib:g} GiB of memory, this device has {memory}"
+    if lack := lacking_memory(case, device_memory_bytes):
+        return lack
     arguments = dict(case.arguments)
     for key, limit in declared.maxima:
         value = arguments.get(key)
         if isinstance(value, int | float) and value > limit:
             return f"{key} = {value} is above the declared maximum {limit:g}"
     return ""
+
+
+def lacking_memory(case: Case, device_memory_bytes: int | None) -> str:
+    """What memory a case needs and a device has; empty where it fits, or that is not known."""
+    if device_memory_bytes is None or case.memory_gib * 2**30 <= device_memory_bytes:
+        return ""
+    memory = units.format_bytes(device_memory_bytes)
+    return f"the case needs {case.memory_gib:g} GiB of memory, this device has {memory}"
 
 
 def check_name(name: str, where: Path | str) -> str:
@@ -188,6 +188,9 @@ def _read_kernel(folder: Path, workload: Path) -> Kernel:
                 f"{folder / 'wrong'}: control '{control.name}' has the name of a variant; "
                 "rename one"
             )
+    bounds = read_bounds(workload / BOUNDS_FILE, {each.name: each.dtype for each in cases})
+    digests = {each.name: _workload_digest(workload, each) for each in cases}
+    frozen = {at: each for at, each in bounds.items() if each.workload == digests[at[1]]}
     return Kernel(
         name=name,
         folder=folder,
@@ -196,7 +199,16 @@ def _read_kernel(folder: Path, workload: Path) -> Kernel:
         controls=controls,
         cases=cases,
         tolerances=tolerances,
+        frozen=frozen,
+        stale=frozenset(bounds.keys() - frozen.keys()),
     )
+
+
+def _workload_digest(folder: Path, case: Case) -> str:
+    digest = hashlib.sha256((folder / "reference.py").read_bytes())
+    arguments = [case.dtype, case.distribution, case.layout, sorted(case.arguments)]
+    digest.update(json.dumps(arguments).encode())
+    return digest.hexdigest()[:16]
 
 
 def _variants(kernel: str, folder: Path) -> Iterable[Variant]:
@@ -319,24 +331,9 @@ def _tolerances(tables: Any, path: Path) -> dict[str, Tolerance]:
         raise ConfigurationError(f"{path}: tolerance must be a table: write [tolerance.float32]")
     _refuse_unknown(tables, DTYPES, f"{path}: [tolerance]")
     return {
-        dtype: _tolerance(table, f"{path}: [tolerance.{dtype}]") for dtype, table in tables.items()
+        dtype: declared_tolerance(table, f"{path}: [tolerance.{dtype}]")
+        for dtype, table in tables.items()
     }
-
-
-def _tolerance(table: Mapping[str, Any], where: str) -> Tolerance:
-    if not isinstance(table, dict):
-        raise ConfigurationError(f"{where} must be a table")
-    general = Tolerance()
-    _refuse_unknown(table, ("max_ratio", "rms_ratio"), where)
-    declared = Tolerance(**table)
-    for key in ("max_ratio", "rms_ratio"):
-        value, limit = getattr(declared, key), getattr(general, key)
-        if not isinstance(value, int | float) or not 0 < value <= limit:
-            raise ConfigurationError(
-                f"{where}: {key} = {value!r} must lie in 0–{limit:g}: a kernel may declare a "
-                "tighter bound than the general rule, never a looser one"
-            )
-    return declared
 
 
 def _refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:

@@ -1,8 +1,9 @@
 """How far a result is from the truth, and how far it may be: pure functions of tensors.
 
 The *judge* is the reference in float64 on the same, already rounded, inputs; the *yardstick* is
-the reference in the kernel's own dtype. Every comparison is written as ``not (error <= bound)``,
-so that NaN fails.
+the reference in the kernel's own dtype. An *allowance* is what rounding allows each element,
+``u x sqrt(depth) x (|A|·|B|)`` with u the unit round-off. Every comparison is written as
+``not (error <= bound)``, so that NaN fails.
 """
 
 import math
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from perfci.kernel import Tolerance
+from perfci.declaration import Tolerance
+from perfci.error_bounds import OutputBound
 
 _OUTLIER_SLACK = 3.0
 _ROUNDED = 4.0
@@ -89,46 +91,84 @@ def is_rounded(actual: Tensor, other: Tensor) -> bool:
     return True
 
 
-def fault(
-    actual: Tensor,
-    judge: Tensor,
-    yardstick: Tensor,
-    *,
-    magnitude: Tensor | None,
-    depth: int,
-    tolerance: Tolerance,
-    outliers: bool = False,
-) -> str:
-    """What is wrong with a result's values, in one line; empty where they are right.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What rounding allows each element: ``share`` of the magnitude of ``scale`` there."""
+
+    scale: Tensor
+    share: float
+
+    @property
+    def largest(self) -> float:
+        """The largest of all elements."""
+        return self.share * sizes(self.scale).max_abs
+
+    @property
+    def rms(self) -> float:
+        """The root mean square over the elements."""
+        return self.share * sizes(self.scale).rms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """How far a result may be at certain inputs; ``reason`` says what ``rms`` is made of."""
+
+    largest: float
+    rms: float
+    reason: str
+
+
+def allowance(
+    judge: Tensor, magnitude: Tensor | None, *, depth: int, dtype: torch.dtype
+) -> Allowance:
+    """What rounding allows an output of that dtype.
+
+    ``magnitude`` is elementwise the sum of the magnitudes of what is summed (the judge itself
+    where it is not known), ``depth`` the number of terms.
+    """
+    share = unit_roundoff(dtype) * math.sqrt(max(1, depth))
+    return Allowance(scale=judge if magnitude is None else magnitude, share=share)
+
+
+def yardstick_bound(
+    yardstick: Tensor, judge: Tensor, *, tolerance: Tolerance, outliers: bool = False
+) -> Bound:
+    """What a result may be off by, by the library's own errors at the same inputs.
 
     With ``outliers`` the root-mean-square rule is wider: behind an outlier every partial sum is
     rounded at its magnitude, so that the order of summation alone moves the error several times.
-
-    ``magnitude`` is elementwise the sum of the magnitudes of what is summed, ``depth`` the
-    number of terms.
     """
+    yard = errors(yardstick, judge)
+    ratio = tolerance.rms_ratio * (_OUTLIER_SLACK if outliers else 1.0)
+    return Bound(
+        largest=tolerance.max_ratio * yard.max_abs,
+        rms=ratio * yard.rms,
+        reason=f"{ratio:g} × the library's",
+    )
+
+
+def frozen_bound(frozen: OutputBound, allowed: Allowance, *, tolerance: Tolerance) -> Bound:
+    """What a result may be off by, by what is frozen of the library's errors at other inputs."""
+    return Bound(
+        largest=tolerance.max_ratio * frozen.largest * allowed.largest,
+        rms=tolerance.rms_ratio * frozen.rms * allowed.rms,
+        reason=f"{tolerance.rms_ratio:g} × the library's, as frozen",
+    )
+
+
+def fault(actual: Tensor, judge: Tensor, *, allowed: Allowance, bound: Bound) -> str:
+    """What is wrong with a result's values, in one line; empty where they are right."""
     for name, mask in (("NaN", torch.isnan), ("+inf", torch.isposinf), ("-inf", torch.isneginf)):
         where = _find_differences(mask, actual, judge)
         if where:
             return f"{name} where the reference has none, or none where it has, {where}"
-    roundoff = unit_roundoff(actual.dtype)
-    yard, own = errors(yardstick, judge), errors(actual, judge)
-    far = _find_far(
-        actual,
-        judge,
-        scale=judge if magnitude is None else magnitude,
-        share=roundoff * math.sqrt(max(1, depth)),
-        least=tolerance.max_ratio * yard.max_abs,
-    )
+    far = _find_far(actual, judge, scale=allowed.scale, share=allowed.share, least=bound.largest)
     if far:
         return far
-    rms_ratio = tolerance.rms_ratio * (_OUTLIER_SLACK if outliers else 1.0)
-    rms_bound = max(rms_ratio * yard.rms, roundoff * sizes(judge).rms)
+    own = errors(actual, judge)
+    rms_bound = max(bound.rms, unit_roundoff(actual.dtype) * sizes(judge).rms)
     if not own.rms <= rms_bound:
-        return (
-            f"root-mean-square error {own.rms:.3g} above {rms_bound:.3g} "
-            f"({rms_ratio:g} × the library's)"
-        )
+        return f"root-mean-square error {own.rms:.3g} above {rms_bound:.3g} ({bound.reason})"
     return ""
 
 

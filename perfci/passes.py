@@ -31,7 +31,7 @@ from perfci.outcome import (
     encode_message,
     require_pair,
 )
-from perfci.plan import Limits, Target, Task
+from perfci.plan import Gauge, Limits, Target, Task
 from perfci.timers import TIMERS
 
 _OUTPUT_TAIL_BYTES = 4096
@@ -81,7 +81,7 @@ class PassServer:
         return devices
 
     def run(
-        self, tasks: Sequence[Task], *, target: Target, limits: Limits
+        self, tasks: Sequence[Task | Gauge], *, target: Target, limits: Limits
     ) -> Iterator[tuple[int, tuple[Outcome, ...]]]:
         """Run tasks in order in one fresh process, or several where one does not survive.
 
@@ -102,7 +102,7 @@ class PassServer:
                 yield next_task - 1, self._apart(task, ended, target=target, limits=limits)
 
     def _apart(
-        self, task: Task, ended: Outcome, *, target: Target, limits: Limits
+        self, task: Task | Gauge, ended: Outcome, *, target: Target, limits: Limits
     ) -> tuple[Outcome, ...]:
         """What becomes of two sides of which one has ended their process: each by itself."""
         alone = self.run(task.apart(), target=target, limits=limits)
@@ -129,7 +129,7 @@ class _Worker:
     def __init__(
         self,
         context: ForkServerContext,
-        tasks: Sequence[Task],
+        tasks: Sequence[Task | Gauge],
         first: int,
         target: Target,
         limits: Limits,
@@ -297,7 +297,7 @@ def _check_temporary_folder() -> None:
         )
 
 
-def _answers(outcome: Outcome, task: Task) -> bool:
+def _answers(outcome: Outcome, task: Task | Gauge) -> bool:
     """Whether an outcome says what its task asks for, and nothing else.
 
     One that passed says of each timer what it read, or why not.
@@ -338,7 +338,7 @@ def _enter_probe(answer: Connection) -> None:
 def _enter(
     messages: Connection,
     printed: Connection,
-    tasks: Sequence[Task],
+    tasks: Sequence[Task | Gauge],
     first: int,
     target: Target,
     limits: Limits,

@@ -1,4 +1,7 @@
-"""What a pass is to do: tasks, each one cell's check and timing, and the limits they run in."""
+"""What a pass is to do: tasks, each one cell's check and timing, and the limits they run in.
+
+A gauge is a task about no variant, but about the library that variants are judged by.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -54,6 +57,25 @@ class Task:
     def cell(self) -> tuple[str, str, str]:
         """Kernel, variant and case."""
         return self.kernel.name, self.build.variant.name, self.case.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """See how far the library itself is from the judge at a case, at inputs of ``seeds``.
+
+    It is a task like any other to the processes around it, of one side and without timers.
+    """
+
+    kernel: Kernel
+    case: Case
+    seeds: tuple[int, ...]
+    sides: tuple[None] = (None,)
+    timers: tuple[str, ...] = ()
+    launches: bool = False
+
+    def apart(self) -> "list[Gauge]":
+        """The same by itself, as it is."""
+        return [self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfci.build import Build
-from perfci.history.model import Contract, Measurement, Metric, Pass, Status
+from perfci.error_bounds import NOT_FROZEN, STALE
+from perfci.history.model import Contract, Measurement, Metric, Pass, Status, is_anchor
 from perfci.history.plain import PlainError, plain, record
 from perfci.history.summary import interquartile_mean, summarise
 from perfci.history.text import one_line, printable
@@ -123,10 +124,27 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
 def _identity(
     state: State, outcomes: Sequence[Outcome], target: Target
 ) -> tuple[tuple[str, str], ...]:
-    """What is known of the code; what a worker says of what its build has said is not believed."""
-    built = state.build.code.texts(target.device.compute_capability)
+    """What is known of the code, and by what bounds it was judged.
+
+    What a worker says of what is known here is not believed.
+    """
+    built = dict(state.build.code.texts(target.device.compute_capability))
+    known = {**built, **_bounds(state.cell, target.device.kind)}
     told = outcomes[0].identity if outcomes else ()
-    return tuple({**dict(built), **dict(told), **dict(built)}.items())
+    return tuple({**built, **dict(told), **known}.items())
+
+
+def _bounds(cell: Cell, device_kind: str) -> dict[str, str]:
+    """By what bounds a cell's results are judged, where it is not by the library's own TF32."""
+    kernel, declared = cell.kernel, cell.variant.declaration
+    if is_anchor(kernel.name) or declared.tf32:
+        return {}
+    place = (device_kind, cell.case.name)
+    found = kernel.frozen.get(place)
+    if found is None:
+        return {"bounds": STALE if place in kernel.stale else NOT_FROZEN}
+    tolerance = kernel.tolerance(cell.case.dtype).tightened(declared.tolerance)
+    return {"bounds": found.allowed(tolerance)}
 
 
 def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -> Outcome:

@@ -162,7 +162,7 @@ def _measure(
 ) -> list[Measured]:
     start_s = time.monotonic()
     begun = [_begin(cells, config, target, observer) for cells in sides]
-    limits = _limits(config, target)
+    limits = limits_of(config, target)
     live = [(each.build, each.cell) for states in begun for each in states if not each.failure]
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
     together = list(zip(*begun, strict=True))
@@ -253,7 +253,7 @@ def prepare_all(
     """Let the variants that compile at their first call do so; how many cells that were."""
     by_key = {each.variant.key: each for each in builds}
     live = [(by_key[cell.variant.key], cell) for cell in cells if not _skip_reason(cell, target)]
-    limits = _limits(config, target)
+    limits = limits_of(config, target)
     return Prepared(config).fill(
         live, server=server, target=target, limits=limits, observer=observer
     )
@@ -380,7 +380,8 @@ def _seeds(count: int) -> Iterator[int]:
     return (source.getrandbits(_SEED_BITS) for _ in range(count))
 
 
-def _limits(config: Config, target: Target) -> Limits:
+def limits_of(config: Config, target: Target) -> Limits:
+    """What a task may use on a device, as configured."""
     memory = None
     if config.memory_limit_gib is not None:
         memory = int(config.memory_limit_gib * 2**30)

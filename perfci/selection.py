@@ -69,6 +69,19 @@ def choose(kernels: Sequence[Kernel], selection: Selection, device_kind: str) ->
     ]
 
 
+def chosen_cases(
+    kernels: Sequence[Kernel], selection: Selection, device_kind: str
+) -> list[tuple[Kernel, Case]]:
+    """The chosen cases for a kind of device. Raises UsageError for a name that nothing has."""
+    refuse_unknown(kernels, selection)
+    return [
+        (kernel, case)
+        for kernel in _named(kernels, selection)
+        for case in kernel.cases
+        if device_kind in case.devices and _case_chosen(case, selection)
+    ]
+
+
 def variants_of(cells: Iterable[Cell]) -> list[Variant]:
     """The variants of some cells, each once, in their order."""
     return list({cell.variant.key: cell.variant for cell in cells}.values())

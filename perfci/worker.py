@@ -17,6 +17,7 @@ from torch import Tensor
 from perfci.build import Build
 from perfci.check import (
     BadCaseError,
+    Problem,
     Subject,
     WrongError,
     check,
@@ -29,15 +30,17 @@ from perfci.footprint import add_footprint
 from perfci.history.model import Status
 from perfci.inputs import Arguments, Reference, count_bytes, describe, draw_inputs, load_reference
 from perfci.isolation import own_modules
+from perfci.kernel import Kernel
 from perfci.outcome import Outcome, Timing, require_pair
 from perfci.outputs import GuardedOutputs, kept
-from perfci.plan import Limits, Target, Task
+from perfci.plan import Gauge, Limits, Target, Task
 from perfci.recheck import TimedSets, find_memory, recheck
 from perfci.repeats import find_variation
 from perfci.surroundings import kept_in_l2, read_surroundings, replaced_function
 from perfci.timers import TIMERS, InvalidTimingError, Reader, Workload, timer
 from perfci.timers.sampling import measure_in_turns
 from perfci.weakness import find_weakness
+from perfci.yardstick import measure_yardstick
 
 
 class Bench:
@@ -65,14 +68,14 @@ class Bench:
             and is_sound(self._device)
         )
 
-    def perform(self, task: Task) -> tuple[Outcome, ...]:
+    def perform(self, task: Task | Gauge) -> tuple[Outcome, ...]:
         """Check the sides of one cell and, where all are right, time them; an outcome each.
 
         None at all where one side of several has left a device that the others cannot be judged on.
         """
         if task.case.memory_gib and self._device != "cpu":
             torch.cuda.empty_cache()  # what smaller cases left in pieces is not to be had as one
-        outcomes = self._performed(task)
+        outcomes = self._gauged(task) if isinstance(task, Gauge) else self._performed(task)
         if len(outcomes) > 1 and not is_sound(self._device):
             print(next((each.message for each in outcomes if each.status.is_failure), ""))
             return ()
@@ -82,6 +85,18 @@ class Bench:
             outcomes = (outcome,) * len(outcomes)
         self._last = {each.status for each in outcomes}
         return outcomes
+
+    def _gauged(self, gauge: Gauge) -> tuple[Outcome, ...]:
+        problem = Problem(
+            reference=self._reference(gauge.kernel),
+            kernel=gauge.kernel,
+            case=gauge.case,
+            device=self._device,
+        )
+        try:
+            return (measure_yardstick(problem, gauge.seeds),)
+        except Exception as error:  # noqa: BLE001 — a reference may raise anything
+            return (_failure(error),)
 
     def _performed(self, task: Task) -> tuple[Outcome, ...]:
         # Who is loaded, checked and laid out in memory first must favour neither side.
@@ -124,22 +139,25 @@ class Bench:
             raise BadCaseError(f"the case accepts {accepted}, so that it proves nothing; change it")
 
     def _subject(self, task: Task, build: Build, *, again: bool) -> Subject:
-        name = task.kernel.name
-        if name not in self._references:
-            self._references[name] = load_reference(task.kernel)
         # By its place too, since what lies beside a Python variant is no part of its digest.
-        key = f"{name}/{build.variant.name}/{build.digest}/{build.variant.path}/{again}"
+        key = f"{task.kernel.name}/{build.variant.name}/{build.digest}/{build.variant.path}/{again}"
         if key not in self._entries:
             with own_modules() if task.other is not None else nullcontext():
                 self._entries[key] = load_again(build) if again else load_entry(build)
         return Subject(
             entry=self._entries[key],
-            reference=self._references[name],
+            reference=self._reference(task.kernel),
             kernel=task.kernel,
             case=task.case,
             device=self._device,
             tf32=build.variant.declaration.tf32,
+            tolerance=build.variant.declaration.tolerance,
         )
+
+    def _reference(self, kernel: Kernel) -> Reference:
+        if kernel.name not in self._references:
+            self._references[kernel.name] = load_reference(kernel)
+        return self._references[kernel.name]
 
     def _time(self, task: Task, sides: Sequence["_Side"], outcomes: dict[int, Outcome]) -> None:
         """Add what the timers read to the outcomes; of a side that fails it becomes its own."""

@@ -24,6 +24,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.contest",
     "perfci.entry",
     "perfci.footprint",
+    "perfci.freezing",
     "perfci.inputs",
     "perfci.launches",
     "perfci.numerics",
@@ -44,6 +45,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.timers.host",
     "perfci.weakness",
     "perfci.worker",
+    "perfci.yardstick",
 }
 
 

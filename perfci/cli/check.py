@@ -1,10 +1,12 @@
 """perfci check: variants against their references, negative controls included."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import click
+from click.core import ParameterSource
 
+from perfci.cli.freeze import freeze
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -19,7 +21,7 @@ from perfci.cli.options import (
 from perfci.cli.sanitize import sanitize
 from perfci.controls import find_rejections
 from perfci.device import find_target
-from perfci.errors import ConfigurationError, ExitCode
+from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
 from perfci.lock import lock_device
@@ -39,9 +41,17 @@ from perfci.selection import select
     is_flag=True,
     help="Run them under compute-sanitizer's four tools instead.",
 )
+@click.option(
+    "--freeze",
+    "freezing",
+    is_flag=True,
+    help="Freeze the bounds of their errors instead, at all tiers.",
+)
 @kernels_option
 @json_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     names: tuple[str, ...],
     variants: tuple[str, ...],
     cases: tuple[str, ...],
@@ -49,6 +59,7 @@ def command(
     device: str | None,
     no_controls: bool,  # noqa: FBT001
     sanitizing: bool,  # noqa: FBT001
+    freezing: bool,  # noqa: FBT001
     kernels: str | None,
     as_json: bool,  # noqa: FBT001
 ) -> int:
@@ -60,18 +71,30 @@ def command(
     With --sanitize nothing is judged: each variant, peers and controls left out, is called once a
     case under memcheck, initcheck, synccheck and racecheck, on a GPU.
 
+    With --freeze no variant is called. How far the library is from float64 is measured over many
+    seeds at every case that fits, and written to bounds.toml beside the cases: from then on results
+    are judged by that on this kind of device. The bounds of other kinds and cases stay.
+
     \b
     Example:
       perfci check
       perfci check --kernel mla_attention --tier full
       perfci check --sanitize
+      perfci check --freeze --kernel mla_attention
     """
     config = config_of(kernels=kernels)
+    if freezing:
+        beside = {"variant": variants, "sanitize": sanitizing, "no-controls": no_controls}
+        _refuse_beside_freeze(beside)
+        is_default = ctx.get_parameter_source("tier") is ParameterSource.DEFAULT
+        tier = "full" if is_default else tier
     selection = selection_of(names, variants, cases, tier)
     server = server_of(config)
     target = find_target(device, server.probe_gpus)
     kind = target.device.kind
     discovered = discover(config.kernels)
+    if freezing:
+        return freeze(discovered, selection, config, target=target, server=server, as_json=as_json)
     cells = select(discovered, selection, kind)
     if sanitizing:
         return sanitize(cells, config, target=target, server=server, as_json=as_json)
@@ -102,6 +125,12 @@ def command(
         echo_lines(check_table(rows, control_rows, rejections))
     wrong = accepted or any(row.status.is_failure for row in rows)
     return int(ExitCode.REGRESSION_OR_INCORRECT if wrong else ExitCode.FINE)
+
+
+def _refuse_beside_freeze(options: Mapping[str, object]) -> None:
+    for name, given in options.items():
+        if given:
+            raise UsageError(f"--freeze is about cases and calls no variant: leave out --{name}")
 
 
 def _as_controls(kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -13,6 +13,7 @@ from perfci.history.model import Cell
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.machine import compare_anchors, without_anchors
+from perfci.reports.bounds import changes_table, find_bound_changes
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import find_differences
 from perfci.runs import runs_at
@@ -53,7 +54,7 @@ def command(
     regression or a wrong result, 9 where cells are missing.
 
     Where a cell got slower or faster, it is said what differs in its code and launches, or that
-    nothing does.
+    nothing does. Where results are judged by other bounds than before, that comes first.
 
     What the anchors say of the machine is shown beside it, whatever is chosen, and counts for
     nothing.
@@ -75,14 +76,22 @@ def command(
     _refuse_unknown(sides, wanted)
     before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
     differences = find_differences(before, after)
+    changes = find_bound_changes(before, after)
     comparisons = compare(before, after, threshold=config.threshold, floors=floors)
     if as_json:
         told = [
             {**plain(each), "differences": differences.get(each.key, ())} for each in comparisons
         ]
-        echo_json({"comparisons": told, "anchors": [plain(each) for each in anchors]})
+        echo_json(
+            {
+                "comparisons": told,
+                "anchors": [plain(each) for each in anchors],
+                "bounds": [plain(each) for each in changes],
+            }
+        )
     else:
-        echo_lines(comparison_table(comparisons, anchors, differences))
+        table = comparison_table(comparisons, anchors, differences)
+        echo_lines([*changes_table(changes), *table])
     return int(exit_code(comparisons, fail_on_inconclusive=fail_on is not None))
 
 

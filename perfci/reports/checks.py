@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from perfci import units
 from perfci.history.model import Measurement, Status
+from perfci.reports.bounds import unfrozen_note
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import count_statuses, list_reasons, write_status
 
@@ -38,6 +39,7 @@ def check_table(
         lines += ["negative controls", *lay_out(_CONTROL_COLUMNS, table), ""]
     accepted = [name for name, cases in rejections.items() if not cases]
     lines += _explain_accepted(controls, accepted)
+    lines += unfrozen_note(rows)
     counts = count_statuses(Counter(row.status for row in rows))
     total = len(rejections)
     rejected = f"{total - len(accepted)} of {total} controls rejected" if total else ""

@@ -42,7 +42,7 @@ def describe_differences(before: Cell, after: Cell) -> tuple[str, ...]:
     What only one of them tells is no difference. Where both tell their code, nothing of it was left
     unread and nothing differs, it says so.
     """
-    told, tells = dict(before.identity), dict(after.identity)
+    told, tells = _told(before), _told(after)
     both = [name for name in tells if name in told]
     found = [_describe(name, told[name], tells[name]) for name in both if told[name] != tells[name]]
     found += _describe_launches(before.launches, after.launches)
@@ -65,6 +65,11 @@ def describe_figures(before: Cell, after: Cell) -> tuple[str, ...]:
         if abs(other.value - one.value) > _TOLD_SHARE * one.value:
             found.append(f"{words} {write(one.value)} → {write(other.value)}")
     return tuple(found)
+
+
+def _told(cell: Cell) -> dict[str, str]:
+    """What a cell says of its code; by what bounds it was judged is no part of that."""
+    return {name: text for name, text in cell.identity if name != "bounds"}
 
 
 def _is_code(name: str) -> bool:

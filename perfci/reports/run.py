@@ -7,6 +7,7 @@ from perfci import units
 from perfci.history.model import Cell, RunSummary, Status, Stop, is_anchor
 from perfci.quarantine import has_quarantine, is_shared
 from perfci.reports.anchors import anchor_table
+from perfci.reports.bounds import unfrozen_note
 from perfci.reports.columns import Column, lay_out
 from perfci.reports.text import (
     choose_colour,
@@ -50,6 +51,7 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         if cell.status.is_failure
     )
     lines += _name_marks(cells)
+    lines += unfrozen_note(kernels, stale_only=True)
     lines += _name_stops(kernels)
     return [*lines, count_statuses(Counter(cell.status for cell in kernels))]
 

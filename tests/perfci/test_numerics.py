@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from perfci import numerics
-from perfci.kernel import Tolerance
-from perfci.numerics import errors, fault, pinned_precision, sizes, unit_roundoff
+from perfci.declaration import Tolerance
+from perfci.numerics import (
+    allowance,
+    errors,
+    fault,
+    pinned_precision,
+    sizes,
+    unit_roundoff,
+    yardstick_bound,
+)
 
 _FLOATS = st.floats(min_value=-1e3, max_value=1e3, width=32)
 _ROWS = st.lists(_FLOATS, min_size=1, max_size=20)
@@ -27,13 +35,12 @@ def _fault(
     depth: int = 1,
     tolerance: Tolerance | None = None,
 ) -> str:
+    library = judge.to(actual.dtype) if yardstick is None else yardstick
     return fault(
         actual,
         judge,
-        judge.to(actual.dtype) if yardstick is None else yardstick,
-        magnitude=magnitude,
-        depth=depth,
-        tolerance=tolerance or Tolerance(),
+        allowed=allowance(judge, magnitude, depth=depth, dtype=actual.dtype),
+        bound=yardstick_bound(library, judge, tolerance=tolerance or Tolerance()),
     )
 
 
