@@ -157,8 +157,8 @@ def read_bounds(path: Path, dtypes: Mapping[str, str]) -> dict[Place, Bounds]:
     found = {}
     for kind, tables in _read_tables(path).items():
         if kind not in DEVICE_KINDS:
-            hint = did_you_mean(kind, DEVICE_KINDS)
-            raise ConfigurationError(f"{path}: unknown table [{kind}] {hint}; {_AGAIN}")
+            known = ", ".join(DEVICE_KINDS)
+            raise ConfigurationError(f"{path}: unknown table [{kind}] (known: {known}); {_AGAIN}")
         if not isinstance(tables, dict):
             raise ConfigurationError(f"{path}: {kind} must be a table: write [{kind}.CASE]")
         for case, table in tables.items():

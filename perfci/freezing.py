@@ -128,5 +128,7 @@ def _known(kernel: Kernel) -> dict[tuple[str, str], Bounds]:
 
 def _write(kernel: Kernel, made: Sequence[Freeze], kind: str) -> None:
     fresh = {(kind, each.case): each.after for each in made if each.after is not None}
-    path = kernel.workload_folder / BOUNDS_FILE
-    write_bounds(path, {**_known(kernel), **fresh}, [each.name for each in kernel.cases])
+    known = _known(kernel)
+    if known | fresh != known:
+        path = kernel.workload_folder / BOUNDS_FILE
+        write_bounds(path, known | fresh, [each.name for each in kernel.cases])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perfci.declaration import Declaration, declared_in_source, declared_in_table
+from perfci.declaration import Declaration, Tolerance, declared_in_source, declared_in_table
 from perfci.errors import ConfigurationError
 
 
@@ -33,6 +33,7 @@ def test_everything_may_be_declared(tmp_path: Path) -> None:
         '// perfci: architecture = "sm_90a"\n'
         "/* perfci: compiles = true */\n"
         "//perfci:peer = true\n"
+        "// perfci: tolerance = { max_ratio = 2.0 }\n"
         "#include <perfci.h>\n"
         '// perfci: flags = ["too late"]\n'
     )
@@ -45,6 +46,7 @@ def test_everything_may_be_declared(tmp_path: Path) -> None:
         architecture="sm_90a",
         compiles=True,
         peer=True,
+        tolerance=Tolerance(max_ratio=2.0),
     )
 
 
@@ -66,6 +68,11 @@ def test_a_python_file_declares_in_its_comments(tmp_path: Path) -> None:
         ('dtypes = ["fp32"]', "dtypes: unknown 'fp32'"),
         ("dtypes = []", "dtypes is empty; leave it out or name at least one"),
         ("devices = []", "devices is empty; leave it out or name at least one"),
+        ("tolerance = 5", "tolerance must be a table, as in { rms_ratio = 2.0 }"),
+        ("tolerance = { rms = 1 }", "tolerance: unknown key 'rms' (known: max_ratio, rms_ratio)"),
+        ("tolerance = { rms_ratio = 3.5 }", "rms_ratio = 3.5 must lie in 0–3: a tighter bound"),
+        ("tolerance = { max_ratio = nan }", "max_ratio = nan must lie in 0–4"),
+        ("tolerance = { max_ratio = true }", "max_ratio = True must lie in 0–4"),
         ("max = 5", "max must be a table of numbers, as in { width = 4096 }"),
         ('max = { width = "5" }', "max must be a table of numbers"),
         ("max = { width = true }", "max must be a table of numbers"),

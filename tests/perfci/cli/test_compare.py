@@ -180,3 +180,54 @@ def test_an_anchor_on_one_side_only_is_not_missing(compared: Compared) -> None:
     cell = measurement(_STEADY)
     ended = compared([cell, _anchor(_STEADY)], [cell], runs=3)
     assert (ended.code, "anchors" in ended.out) == (0, False)
+
+
+def test_bounds_that_changed_come_first_and_the_looser_ones_before_the_others(
+    compared: Compared,
+) -> None:
+    def judged(case: str, variant: str, said: str) -> Measurement:
+        cell = measurement(_STEADY, case=case, variant=variant)
+        return replace(cell, identity=(("source", "aa11"), ("bounds", said)))
+
+    before = [
+        judged("a", "tiled", "largest 0.2, rms 0.06"),
+        judged("b", "tiled", "largest 0.2, rms 0.06"),
+        judged("b", "eager", "largest 0.2, rms 0.06"),
+        judged("c", "tiled", "largest 0.2, rms 0.06"),
+        judged("d", "tiled", "not frozen"),
+        judged("e", "tiled", "largest 0.2, rms 0.06"),
+    ]
+    after = [
+        judged("a", "tiled", "largest 0.1, rms 0.06"),
+        judged("b", "tiled", "largest 0.1, rms 0.07"),
+        judged("b", "eager", "largest 0.1, rms 0.07"),
+        judged("c", "tiled", "stale"),
+        judged("d", "tiled", "largest 9, rms 9"),
+        judged("e", "tiled", "largest 0.2, rms 0.06"),
+    ]
+    ended = compared(before, after)
+    assert ended.code == 0
+    assert ended.out.splitlines()[:6] == [
+        "bounds changed: what is right here may not have been right there",
+        "  ▲ looser · rope/b: largest 0.2, rms 0.06 → largest 0.1, rms 0.07",
+        "  ▲ looser · rope/c: largest 0.2, rms 0.06 → stale",
+        "  ▼ tighter · rope/a: largest 0.2, rms 0.06 → largest 0.1, rms 0.06",
+        "  ▼ tighter · rope/d: not frozen → largest 9, rms 9",
+        "",
+    ]
+    told = json.loads(compared(before, after, "--json").out)
+    assert [(each["case"], each["is_looser"]) for each in told["bounds"]] == [
+        ("b", True),
+        ("c", True),
+        ("a", False),
+        ("d", False),
+    ]
+    assert not any(told_["differences"] != ["the same code"] for told_ in told["comparisons"])
+
+
+def test_a_side_that_says_nothing_of_its_bounds_is_no_change(compared: Compared) -> None:
+    said = replace(measurement(_STEADY), identity=(("source", "aa11"), ("bounds", "stale")))
+    silent = replace(measurement(_STEADY), identity=(("source", "aa11"),))
+    told = json.loads(compared([silent], [said], "--json").out)
+    assert told["bounds"] == []
+    assert told["comparisons"][0]["differences"] == ["the same code"]

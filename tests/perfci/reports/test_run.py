@@ -140,3 +140,17 @@ def test_only_the_status_word_is_coloured() -> None:
     line = run_table(_RUN, [_PASSED])[6]
     assert line.endswith("1/1  " + click.style("✓ passed", fg="green"))
     assert line.count("\x1b") == 2
+
+
+def test_stale_bounds_are_said_once_a_case_and_bounds_that_never_were_are_not() -> None:
+    stale = replace(_PASSED, identity=(("bounds", "stale"),))
+    cells = [
+        stale,
+        replace(stale, variant="naive"),
+        replace(stale, case="odd"),
+        replace(_PASSED, case="never", identity=(("bounds", "not frozen"),)),
+        replace(stale, case="none", status=Status.SKIPPED),
+    ]
+    text = " ".join(_render(run_table(_RUN, cells)).split())
+    assert "bounds of cases: 2 are stale (the reference or the case changed since): " in text
+    assert "bounds of cases" not in _render(run_table(_RUN, [_PASSED, cells[3]]))
