@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from perfci.config import Config
+from perfci.declaration import GENERAL_RULE
 from perfci.history.text import one_line
 from perfci.kernel import Case, Kernel, Variant
 from perfci.matching import is_same_reference
@@ -61,8 +62,17 @@ def _one_kernel(before: Kernel, after: Kernel) -> Iterator[str]:
         one, other = before.tolerance(dtype), after.tolerance(dtype)
         if one != other:
             yield f"{name}: tolerance of {dtype}: {_write_fields(one, other)}"
+    yield from (f"{name}: bounds of {each}" for each in _bounds(before, after))
     for text in (_cases(before.cases, after.cases), _variants(before.variants, after.variants)):
         yield from (f"{name}: {each}" for each in text)
+
+
+def _bounds(before: Kernel, after: Kernel) -> Iterator[str]:
+    places = {*before.frozen, *before.stale, *after.frozen, *after.stale}
+    for kind, case in sorted(places):
+        one, other = (each.judged_by((kind, case), GENERAL_RULE) for each in (before, after))
+        if one != other:
+            yield f"{case} on {kind}: {one} → {other}"
 
 
 def _cases(before: Sequence[Case], after: Sequence[Case]) -> Iterator[str]:
@@ -90,6 +100,8 @@ def _variants(before: Sequence[Variant], after: Sequence[Variant]) -> Iterator[s
         for each in changed:
             values = (_write(getattr(declared, each)) for declared in (one, other))
             yield f"variant {name}: {each} {' → '.join(values)}"
+        if one.tolerance != other.tolerance:
+            yield f"variant {name}: tolerance {_write_fields(one.tolerance, other.tolerance)}"
 
 
 def _in_order(known: Mapping[str, object], proposed: Mapping[str, object]) -> list[str]:

@@ -26,7 +26,7 @@ from perfci.declaration import (
     declared_in_table,
     declared_tolerance,
 )
-from perfci.error_bounds import BOUNDS_FILE, Bounds, Place, read_bounds
+from perfci.error_bounds import BOUNDS_FILE, NOT_FROZEN, STALE, Bounds, Place, read_bounds
 from perfci.errors import ConfigurationError
 from perfci.history.model import ANCHOR_PREFIX, is_anchor
 from perfci.suggest import did_you_mean
@@ -99,6 +99,12 @@ class Kernel:
     def tolerance(self, dtype: str) -> Tolerance:
         """The tolerance for a dtype, the general rule where none is declared."""
         return self.tolerances.get(dtype, GENERAL_RULE)
+
+    def judged_by(self, place: Place, tolerance: Tolerance) -> str:
+        """What is allowed there by frozen bounds, or that they are stale or none."""
+        if place in self.frozen:
+            return self.frozen[place].allowed(tolerance)
+        return STALE if place in self.stale else NOT_FROZEN
 
     def workload_digest(self, case: Case) -> str:
         """What breaks a series when it changes: the reference's text and the case's arguments."""

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfci.build import Build
-from perfci.error_bounds import NOT_FROZEN, STALE
 from perfci.history.model import Contract, Measurement, Metric, Pass, Status, is_anchor
 from perfci.history.plain import PlainError, plain, record
 from perfci.history.summary import interquartile_mean, summarise
@@ -139,12 +138,8 @@ def _bounds(cell: Cell, device_kind: str) -> dict[str, str]:
     kernel, declared = cell.kernel, cell.variant.declaration
     if is_anchor(kernel.name) or declared.tf32:
         return {}
-    place = (device_kind, cell.case.name)
-    found = kernel.frozen.get(place)
-    if found is None:
-        return {"bounds": STALE if place in kernel.stale else NOT_FROZEN}
     tolerance = kernel.tolerance(cell.case.dtype).tightened(declared.tolerance)
-    return {"bounds": found.allowed(tolerance)}
+    return {"bounds": kernel.judged_by((device_kind, cell.case.name), tolerance)}
 
 
 def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -> Outcome:

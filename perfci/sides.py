@@ -167,6 +167,7 @@ def _under_rules_of(baseline: Sequence[Kernel], kernel: Kernel) -> Kernel:
                 peer=rules.peer,
                 tf32=rules.tf32,
                 nondeterministic=rules.nondeterministic,
+                tolerance=rules.tolerance,
             )
             each = replace(each, declaration=declaration)  # noqa: PLW2901
         variants.append(each)

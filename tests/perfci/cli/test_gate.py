@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import scratch
 
+from perfci.error_bounds import Bounds, OutputBound, write_bounds
 from perfci.history.model import RunSummary
 from perfci.history.stores import open_store
+from perfci.kernel import discover
 
 
 @pytest.fixture
@@ -247,3 +250,28 @@ def test_a_gate_as_markdown(root: Path, call: Callable[..., Any], form: str) -> 
     ended = call(root, "gate", "--format", form)
     assert ended.out.startswith("### perfci gate: 1 unchanged\n\n`")
     assert "(Look at &#60;this&#62;) against `" in ended.out
+
+
+def test_bounds_and_tolerances_are_the_bases(root: Path, call: Callable[..., Any]) -> None:
+    folder = root / "kernels" / "axpb"
+    (kernel,) = discover(root / "kernels")
+    case = kernel.cases[0]
+    output = OutputBound(largest=0.5, rms=0.3, max_abs_error=0.0, rms_error=0.0)
+    strict = Bounds(
+        workload=kernel.workload_digest(case), seeds=20, torch="2", device="", outputs=(output,)
+    )
+    place = ("cpu", case.name)
+    plain = (folder / "plain.cpp").read_text()
+    (folder / "plain.cpp").write_text(f"// perfci: tolerance = {{ max_ratio = 2.0 }}\n{plain}")
+    write_bounds(folder / "bounds.toml", {place: strict}, [case.name])
+    scratch.commit_all(root, "bounds")
+    (folder / "plain.cpp").write_text(plain.replace("+ b;", "* 1.00001f + b;"))
+    loose = replace(strict, outputs=(replace(output, largest=1e4, rms=1e4),))
+    write_bounds(folder / "bounds.toml", {place: loose}, [case.name])
+    scratch.commit_all(root, "looser")
+    ended = call(root, "gate", "--base", "HEAD~1", "--case", case.name)
+    assert ended.code == 1, ended.err
+    text = " ".join(ended.out.split())
+    assert f"axpb: bounds of {case.name} on cpu: largest 2, rms 0.9 → largest 4e+04" in text
+    assert "axpb: variant plain: tolerance max_ratio 2.0 → 4.0" in text
+    assert f"✗ incorrect · axpb/plain/{case.name}" in text
