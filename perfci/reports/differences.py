@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from perfci import units
 from perfci.compare import Side
 from perfci.history.model import Cell, Launch, SeriesKey, Status
+from perfci.reports.cycles import describe_cycles
 from perfci.reports.text import write_extents
 
 _TOLD_SHARE = 0.01
@@ -24,7 +25,10 @@ Differences = Mapping[SeriesKey, Sequence[str]]
 
 
 def find_differences(baseline: Side, contender: Side) -> Differences:
-    """What differs in the cells that both sides have, between the newest that passed of each."""
+    """What differs in the cells that both sides have, between the newest that passed of each.
+
+    Behind it stands what the clocks say of the latency.
+    """
     before, after = (
         {
             key: passed[-1]
@@ -33,7 +37,11 @@ def find_differences(baseline: Side, contender: Side) -> Differences:
         }
         for side in (baseline, contender)
     )
-    return {key: describe_differences(before[key], after[key]) for key in before.keys() & after}
+    return {
+        key: (*describe_differences(one, other), *describe_cycles(one, other))
+        for key, one in before.items()
+        if (other := after.get(key)) is not None
+    }
 
 
 def describe_differences(before: Cell, after: Cell) -> tuple[str, ...]:
