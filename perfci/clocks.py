@@ -158,7 +158,8 @@ def _what_is_kept_back(gpu: Gpu, uuid: str) -> str:
 
 def read_clock(gpu: Gpu) -> Clock:
     """The clocks and state of a GPU now; what the driver does not tell, or cannot be, is None."""
-    reasons = gpu.ask("GetCurrentClocksThrottleReasons") or 0
+    told = gpu.ask("GetCurrentClocksThrottleReasons")
+    reasons = told if isinstance(told, int) else 0
     power_w = _plausible(gpu.ask("GetPowerUsage"), scale=_WATTS_PER_MILLIWATT)
     return Clock(
         sm_mhz=_plausible(gpu.ask("GetClockInfo", "NVML_CLOCK_SM"), most=_HIGHEST_MHZ),
@@ -171,6 +172,8 @@ def read_clock(gpu: Gpu) -> Clock:
 
 def _plausible(value: Any, *, scale: float = 1.0, most: float = 1e6) -> float | None:
     """A reading as a number above 0, None where it cannot be one."""
-    if value is None or not math.isfinite(value) or not 0 < value * scale <= most:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    if not 0 < value * scale <= most:
         return None
     return float(value) * scale

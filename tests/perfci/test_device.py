@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from records import cell
 
 from perfci import device
-from perfci.device import find_target, find_targets
+from perfci.compare import key_of
+from perfci.config import load_config
+from perfci.device import environment, find_target, find_targets
 from perfci.errors import DeviceError, UsageError
 from perfci.history.model import Device
 
@@ -85,3 +89,14 @@ def test_one_device_is_not_the_first_of_several() -> None:
     with pytest.raises(UsageError, match="--device 0,1 means 2 GPUs; name one of them"):
         find_target("0,1", lambda: _GPUS)
     assert find_target("all", lambda: _GPUS[:1]).device.uuid == "GPU-a"
+
+
+def test_two_models_of_one_host_are_two_series_under_whatever_name(tmp_path: Path) -> None:
+    models = [replace(_GPUS[0], model=name) for name in ("NVIDIA H200", "NVIDIA T4")]
+    for settings in ({}, {"testbed": "lab"}):
+        config = load_config(tmp_path, environment={}, **settings)
+        places = [environment(each, config) for each in models]
+        assert len({key_of(cell((1.0,)), place) for place in places}) == 2
+        assert [place.testbed for place in places] == (
+            ["lab"] * 2 if settings else ["nvidia-h200", "nvidia-t4"]
+        )

@@ -187,9 +187,9 @@ def test_a_gpu_that_another_process_holds_all_the_time_is_said(
         assert (row.metric("other_processes") or _NONE).value == 2
 
 
-@pytest.mark.parametrize("sm_mhz", [None, 0, -5, 10**9, math.nan, math.inf])
+@pytest.mark.parametrize("sm_mhz", [None, 0, -5, 10**9, math.nan, math.inf, "1980"])
 def test_a_clock_that_cannot_be_spoils_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sm_mhz: float | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sm_mhz: Any
 ) -> None:
     nvml_double.install(monkeypatch, "GPU-1", sm_mhz=sm_mhz)
     rows = _measured(tmp_path / "root", replace(_GPU, uuid="GPU-1"), _Server(), passes=4)

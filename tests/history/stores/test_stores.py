@@ -54,6 +54,19 @@ def test_a_run_comes_back_as_it_was(store, make_run):
     assert list(store.cells()) == cells_of(run)
 
 
+def test_what_is_in_quarantine_comes_back_and_counts_for_no_cell(store, make_run):
+    first, *others = make_run().measurements
+    good = Pass(index=0, samples_ns=(1.0, 2.0), sm_mhz=1980.0, other_processes=0)
+    spoilt = Pass(index=1, samples_ns=(9.0,), sm_mhz=345.0, quarantine="the SM clock was low")
+    unknown = Pass(index=2, samples_ns=(3.0,))
+    row = dataclasses.replace(first, passes=(good, spoilt, unknown))
+    run = make_run(measurements=(row, *others))
+    store.add(run)
+    assert store.run("r1") == run
+    latency = next(iter(store.cells())).latency
+    assert (latency.sample_count, latency.pass_means_ns) == (3, (1.5, 3.0))
+
+
 def test_a_run_without_measurements(store, make_run):
     run = make_run(measurements=())
     store.add(run)
