@@ -1,0 +1,272 @@
+"""Make three repositories of 40 commits, one of them bad, and see whether `perfci gate` names it.
+
+Each has a small kernel of its own, of two variants at three shapes, that needs no GPU. The other
+commits are what a project has: a README, comments and names, which leave the code the same, and
+messages, which do not. The bad commit
+
+* `slower`: takes 30 % longer everywhere;
+* `one_case`: takes twice as long at one shape;
+* `wrong`: is wrong at one shape.
+
+    python examples/planted_repository.py make slower /tmp/planted
+    python examples/planted_repository.py gate slower /tmp/planted --harmless 20
+
+`gate` makes the repository where there is none, runs `perfci gate` over the bad commit and over so
+many harmless ones, each against its first parent, and exits with 0 only if the bad one alone, and
+in the right cells, was called.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+COMMITS = 40
+BAD = 27
+"""The bad commit's place; the first is 1."""
+
+KINDS = ("slower", "one_case", "wrong")
+START = 1_767_268_800
+RED = ("regression", "incorrect", "missing", "incomparable")
+
+SETTINGS = """\
+[tool.perfci]
+testbed = "planted"
+anchors = false
+cell_budget_s = 0.1
+"""
+REFERENCE = '''\
+"""Running sums along the last axis of x."""
+
+import torch
+
+
+def make_inputs(*, rows, columns, dtype, device, generator):
+    return {"x": torch.randn(rows, columns, dtype=dtype, device=device, generator=generator)}
+
+
+def reference(x):
+    return x.cumsum(-1)
+
+
+def magnitude(x):
+    return x.abs().cumsum(-1)
+
+
+def depth(*, columns):
+    return columns
+
+
+def bytes_moved(*, rows, columns, dtype):
+    return 2 * rows * columns * dtype.itemsize
+
+
+def flops(*, rows, columns):
+    return rows * columns
+'''
+CASES = """\
+[[bench]]
+name = "wide"
+tier = "smoke"
+rows = 16
+columns = 4096
+
+[[bench]]
+name = "tall"
+tier = "smoke"
+rows = 1024
+columns = 64
+
+[[bench]]
+name = "square"
+tier = "smoke"
+rows = 256
+columns = 256
+"""
+VARIANT = """\
+#include <perfci.h>
+
+// {comment}
+static double {step}(double sum, float value) {{ return sum + value; }}
+
+static void wait(int64_t turns) {{
+  for (volatile int64_t turn = 0; turn < turns; turn = turn + 1) {{
+  }}
+}}
+
+extern "C" int perfci_run(const perfci_call *call) {{
+  const perfci_tensor *x = &call->inputs[0], *y = &call->outputs[0];
+  if (x->dtype != PERFCI_FLOAT32) return perfci_fail(call, "{refusal}");
+  const int64_t rows = x->shape[0], columns = x->shape[1];
+  for (int64_t row = 0; row < rows; ++row) {{
+    const float *in = (const float *)x->data + row * x->strides[0];
+    float *out = (float *)y->data + row * columns;
+    double sum = 0.0;
+    for (int64_t column = 0; column < {bound}; ++column)
+      out[column] = (float)(sum = {step}(sum, in[column * x->strides[1]]));
+  }}
+  wait({turns});
+  return 0;
+}}
+"""
+NAMES = ("add", "accumulate", "step", "advance", "onward")
+COMMENTS = (
+    "Sums are kept in float64.",
+    "One row after the other.",
+    "The sum so far, and one value more.",
+    "Rows do not depend on each other.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a variant is written from."""
+
+    comment: str = COMMENTS[0]
+    step: str = NAMES[0]
+    bound: str = "columns"
+    turns: str = "rows * columns"
+    refusal: str = "x is not float32"
+
+    def write(self) -> str:
+        """The text of the variant."""
+        return VARIANT.format(**asdict(self))
+
+
+PLANTED: Mapping[str, Mapping[str, str]] = {
+    "slower": {"turns": "rows * columns * 2"},
+    "one_case": {"turns": "rows == 1024 ? rows * columns * 13 / 3 : rows * columns"},
+    "wrong": {"bound": "columns - (rows == columns)"},
+}
+EXPECTED: Mapping[str, tuple[str, Sequence[str]]] = {
+    "slower": ("regression", ("square", "tall", "wide")),
+    "one_case": ("regression", ("tall",)),
+    "wrong": ("incorrect", ("square",)),
+}
+"""The verdict on the bad commit, and at which cases."""
+
+
+def main() -> None:
+    """Do what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("act", choices=("make", "gate"))
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--harmless", type=int, default=20, metavar="N")
+    parser.add_argument("--budget", type=float, default=10.0, metavar="MINUTES")
+    asked = parser.parse_args()
+    if asked.act == "make" or not asked.folder.exists():
+        make(asked.kind, asked.folder)
+    if asked.act == "gate":
+        sys.exit(gate_all(asked.kind, asked.folder, asked.harmless, asked.budget))
+
+
+def make(kind: str, folder: Path) -> None:
+    """Make the repository of a kind in a new folder."""
+    kernel = folder / "kernels/running_sum"
+    kernel.mkdir(parents=True)
+    _git(folder, 0, "init", "--quiet", "--initial-branch=main")
+    for path, text in (
+        (folder / "pyproject.toml", SETTINGS),
+        (folder / ".gitignore", ".perfci/\n"),
+        (kernel / "reference.py", REFERENCE),
+        (kernel / "cases.toml", CASES),
+        (kernel / "other.cpp", Source(comment="Kept as it is.").write()),
+    ):
+        path.write_text(text, encoding="utf-8")
+    for number, (message, text, source) in enumerate(_history(kind), 1):
+        (folder / "README.md").write_text(text, encoding="utf-8")
+        (kernel / "plain.cpp").write_text(source.write(), encoding="utf-8")
+        _git(folder, number, "add", "--all")
+        _git(folder, number, "commit", "--quiet", "--message", message)
+
+
+def _history(kind: str) -> Iterator[tuple[str, str, Source]]:
+    """The message, the README and the variant of each commit."""
+    source = Source()
+    readme = "# Running sums\n"
+    yield "Add running sums", readme, source
+    for number in range(2, COMMITS + 1):
+        if number == BAD:
+            source = replace(source, **PLANTED[kind])
+            yield "Tidy the loop", readme, source
+            continue
+        turn = number % 4
+        if turn == 0:
+            readme += f"\nNote {number}.\n"
+            yield "Say more in the README", readme, source
+        elif turn == 1:
+            comment = f"{COMMENTS[number % len(COMMENTS)]} ({number})"
+            source = replace(source, comment=comment)
+            yield "Reword a comment", readme, source
+        elif turn == 2:
+            source = replace(source, step=NAMES[number % len(NAMES)])
+            yield "Rename the step", readme, source
+        else:
+            source = replace(source, refusal=f"x is not float32 but something else ({number})")
+            yield "Reword a refusal", readme, source
+
+
+def gate_all(kind: str, folder: Path, harmless: int, budget_min: float) -> int:
+    """Gate the bad commit and some others; 0 where only the bad one was called, and rightly."""
+    shas = _git(folder, 0, "rev-list", "--reverse", "main").split()
+    others = [number for number in range(2, COMMITS + 1) if number != BAD]
+    chosen = random.Random(0).sample(others, min(harmless, len(others)))  # noqa: S311
+    mistakes = 0
+    for number in (BAD, *sorted(chosen)):
+        start_s = time.monotonic()
+        gate = _gate(folder, shas[number - 2], shas[number - 1], budget_min)
+        called = sorted(_called(gate))
+        is_right = called == (_expected(kind) if number == BAD else [])
+        mistakes += not is_right
+        print(
+            f"{'right' if is_right else 'WRONG'}  commit {number:2}  {gate['passes']:2} passes  "
+            f"{time.monotonic() - start_s:6.1f} s  {', '.join(map('/'.join, called)) or '-'}"
+        )
+    print(f"{kind}: {mistakes} mistakes in {len(chosen) + 1} gates")
+    return int(mistakes > 0)
+
+
+def _expected(kind: str) -> list[tuple[str, str, str]]:
+    verdict, cases = EXPECTED[kind]
+    return sorted((verdict, "plain", case) for case in cases)
+
+
+def _called(gate: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+    return {
+        (each["verdict"], each["key"]["variant"], each["key"]["case"])
+        for each in gate["comparisons"]
+        if each["verdict"] in RED
+    }
+
+
+def _gate(folder: Path, base: str, head: str, budget_min: float) -> dict[str, Any]:
+    command = [sys.executable, "-m", "perfci", "gate", "--base", base, "--head", head, "--json"]
+    options = ["--device", "cpu", "--budget", f"{budget_min:g}"]
+    done = subprocess.run(
+        [*command, *options], cwd=folder, stdout=subprocess.PIPE, text=True, check=False
+    )
+    gates: list[dict[str, Any]] = json.loads(done.stdout)["gates"]
+    return gates[0]
+
+
+def _git(folder: Path, number: int, *arguments: str) -> str:
+    """Run git with nothing of the user's in it, so that the SHAs are always the same."""
+    settings = ("user.name=perfci", "user.email=perfci@example.org", "commit.gpgsign=false")
+    options = [word for setting in settings for word in ("-c", setting)]
+    date = f"{START + 3600 * number} +0000"
+    command = ["env", f"GIT_AUTHOR_DATE={date}", f"GIT_COMMITTER_DATE={date}", "git", *options]
+    done = subprocess.run(
+        [*command, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    main()
