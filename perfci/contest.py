@@ -24,7 +24,7 @@ from perfci.gate import (
     say_unpaired,
     without_haste,
 )
-from perfci.history.model import GATE_TRIGGER, Environment, Run, Verdict
+from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Verdict
 from perfci.history.summary import cell, run_summary
 from perfci.ladder import Thresholds
 from perfci.machine import compare_anchors
@@ -214,7 +214,11 @@ class _Records:
         first, second = (
             recording.assemble(
                 subject,
-                replace(_NOTHING, measurements=tuple(measurements), duration_s=duration_s),
+                replace(
+                    _NOTHING,
+                    measurements=tuple(map(self._without_trees, measurements)),
+                    duration_s=duration_s,
+                ),
                 self.environment,
                 started_at=self.started_at,
                 trigger=GATE_TRIGGER,
@@ -224,6 +228,13 @@ class _Records:
             for subject, measurements in zip(subjects, rows, strict=True)
         )
         return first, second
+
+    def _without_trees(self, row: Measurement) -> Measurement:
+        """The row, its message without the folders that are gone when it is read."""
+        message = row.message
+        for tree in self.sides.trees:
+            message = message.replace(f"{tree}/", "")
+        return replace(row, message=message)
 
     def as_sides(self, runs: Sequence[Run]) -> tuple[Side, Side]:
         before, after = (

@@ -4,6 +4,7 @@ The base's references, cases and settings judge both. What the head would put in
 beside them, so that it can be told.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from perfci.history.dirty import tree_difference
 from perfci.history.errors import CommitError
 from perfci.history.model import Commit
 from perfci.kernel import Kernel, discover
+from perfci.sources import digest_files
 
 _USUAL_BRANCHES = ("main", "master")
 
@@ -38,12 +40,13 @@ class Ends:
 class Sides:
     """Base and head, checked out.
 
-    ``config`` is the base's, ``proposed_config`` the head's. ``contender`` are the head's variants
-    with the base's references and cases, ``proposed`` the same with the head's own. ``pinned`` is
-    the commit that the base has as its pinned baseline.
+    ``trees`` are where they lie, ``config`` is the base's, ``proposed_config`` the head's.
+    ``contender`` are the head's variants with the base's references and cases, ``proposed`` the
+    same with the head's own. ``pinned`` is the commit that the base has as its pinned baseline.
     """
 
     ends: Ends
+    trees: tuple[Path, Path]
     config: Config
     proposed_config: Config
     base_commit: Commit
@@ -84,10 +87,13 @@ def find_ends(root: Path, config: Config, *, base: str | None, head: str | None)
 
 
 @contextmanager
-def check_out(config: Config, root: Path, ends: Ends) -> Iterator[Sides]:
+def check_out(
+    config: Config, root: Path, ends: Ends, *, kernels: Path | None = None
+) -> Iterator[Sides]:
     """Both sides in temporary worktrees; only a tree that differs from HEAD stays where it is.
 
-    Raises ConfigurationError where files of a side are wrong.
+    ``kernels`` is the folder of both where their settings have no say. Raises ConfigurationError
+    where files of a side are wrong, UsageError where the tree has changed meanwhile.
     """
     with ExitStack() as stack:
         base_tree = stack.enter_context(commits.worktree(root, ends.base))
@@ -95,15 +101,17 @@ def check_out(config: Config, root: Path, ends: Ends) -> Iterator[Sides]:
         if ends.head is not None:
             head_tree = stack.enter_context(commits.worktree(root, ends.head))
         with _speaking_of("the base", base_tree):
-            base_config = _config_of(config, root, base_tree)
+            base_config = _config_of(config, root, base_tree, kernels)
             baseline = _kernels(base_config.kernels)
             pins = read_baselines(base_config.root)
         with _speaking_of("the head", head_tree):
-            head_config = config if ends.head is None else _config_of(config, root, head_tree)
+            head_config = _config_of(config, root, head_tree, kernels)
             proposed = _kernels(head_config.kernels)
+            as_begun = _digest(head_config.kernels)
             judged = _kernels(head_config.kernels, workloads=base_config.kernels)
         yield Sides(
             ends=ends,
+            trees=(base_tree, head_tree),
             config=replace(base_config, root=config.root, store=config.store, cache=config.cache),
             proposed_config=head_config,
             base_commit=_commit(root, ends.base, ends.branch),
@@ -113,6 +121,11 @@ def check_out(config: Config, root: Path, ends: Ends) -> Iterator[Sides]:
             proposed=proposed,
             pinned=pins[-1].commit if pins else None,
         )
+        if _digest(head_config.kernels) != as_begun:
+            raise UsageError(
+                f"{head_config.kernels} has changed while it was measured: nothing of it is "
+                "recorded; let it rest, or commit it first"
+            )
 
 
 def _usual_branches(config: Config) -> list[str]:
@@ -139,13 +152,28 @@ def _head_commit(root: Path, ends: Ends) -> Commit:
     return replace(commit, dirty=tree_difference(root))
 
 
-def _config_of(config: Config, root: Path, tree: Path) -> Config:
-    """The configuration of another checkout, in the folder that is the project's root here."""
+def _config_of(config: Config, root: Path, tree: Path, kernels: Path | None) -> Config:
+    """The configuration of another checkout, in the folder that is the project's root here.
+
+    Its kernels are its own, wherever the setting for this one points to.
+    """
     inside = config.root.relative_to(root) if config.root.is_relative_to(root) else Path()
     at = tree / inside
     while not at.is_dir():
         at = at.parent
-    return load_config(at, top=tree)
+    own = load_config(at, top=tree, kernels=kernels)
+    if own.kernels.is_relative_to(tree.resolve()):
+        return own
+    if own.kernels.is_relative_to(root):
+        return replace(own, kernels=tree / own.kernels.relative_to(root))
+    raise ConfigurationError(f"{own.kernels} is outside of {root}: it has no commits to compare")
+
+
+def _digest(folder: Path) -> str:
+    """A digest of all that lies in a folder, compiled Python aside."""
+    files = sorted(each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc")
+    names = [str(each.relative_to(folder)) for each in files]
+    return hashlib.sha256(repr([names, digest_files(files)]).encode()).hexdigest()
 
 
 def _kernels(folder: Path, *, workloads: Path | None = None) -> tuple[Kernel, ...]:

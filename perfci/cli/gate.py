@@ -138,9 +138,13 @@ def command(
         out=out,
     )
     ends = find_ends(root, config, base=base, head=head)
-    with check_out(config, root, ends) as sides, _opened(request) as history:
-        server = _server_of(sides)
-        gates = _judge(find_targets(device, server.probe_gpus), request, sides, server, history)
+    with _opened(request) as history:
+        with check_out(config, root, ends, kernels=config.kernels if kernels else None) as sides:
+            server = _server_of(sides)
+            targets = find_targets(device, server.probe_gpus)
+            gates = _judge(targets, request, sides, server, history)
+        for each in gates:
+            _record(each, request, history)
     _show(gates, "json" if as_json else form, fail_on_inconclusive=fail_on is not None)
     if any(each.interrupted for each in gates):
         raise KeyboardInterrupt
@@ -171,17 +175,19 @@ def _judge(
     server: PassServer,
     store: Store | None,
 ) -> list[Gate]:
-    """Gate each device and record what was measured; no more after an interruption."""
+    """Gate each device; no more after an interruption."""
     gates = []
     for target in targets:
-        gate = _judge_on(target, request, sides, server, store)
-        for run in gate.runs:
-            file = request.out / f"{run.run_id}.json.gz" if request.out else None
-            keep(_counted(run, store), store, file)
-        gates.append(gate)
-        if gate.interrupted:
+        gates.append(_judge_on(target, request, sides, server, store))
+        if gates[-1].interrupted:
             break
     return gates
+
+
+def _record(gate: Gate, request: _Request, store: Store | None) -> None:
+    for run in gate.runs:
+        file = request.out / f"{run.run_id}.json.gz" if request.out else None
+        keep(_counted(run, store), store, file)
 
 
 def _judge_on(

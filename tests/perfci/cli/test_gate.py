@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 import scratch
 
+from perfci.changes import find_changes
+from perfci.config import load_config
 from perfci.error_bounds import Bounds, OutputBound, write_bounds
+from perfci.errors import UsageError
 from perfci.history.model import RunSummary
 from perfci.history.stores import open_store
 from perfci.kernel import discover
+from perfci.sides import check_out, find_ends
 
 
 @pytest.fixture
@@ -275,3 +279,50 @@ def test_bounds_and_tolerances_are_the_bases(root: Path, call: Callable[..., Any
     assert f"axpb: bounds of {case.name} on cpu: largest 2, rms 0.9 → largest 4e+04" in text
     assert "axpb: variant plain: tolerance max_ratio 2.0 → 4.0" in text
     assert f"✗ incorrect · axpb/plain/{case.name}" in text
+
+
+def test_a_kernels_folder_is_taken_from_each_side(root: Path, call: Callable[..., Any]) -> None:
+    scratch.git(root, "mv", "kernels", "ops")
+    scratch.commit_all(root, "moved")
+    assert call(root, "gate").code == 9  # the head has none under the name that is the default
+    settings = (root / "pyproject.toml").read_text()
+    (root / "pyproject.toml").write_text(settings + 'kernels = "ops"\n')
+    scratch.commit_all(root, "configured")
+    assert "1 cell runs the same code" in call(root, "gate").out
+    again = call(root, "gate", "--base", "HEAD~1", "--kernels", "ops")
+    assert "1 cell runs the same code" in again.out
+    away = call(root, "gate", "--kernels", str(root.parent))
+    assert (away.code, away.err.count("\n")) == (3, 1)
+    assert "is outside of" in away.err
+
+
+def test_a_first_commit_with_kernels_has_new_ones_only(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    scratch.git(root, "switch", "-q", "--orphan", "empty")
+    scratch.commit_all(root, "nothing yet")
+    scratch.git(root, "checkout", "-q", "main", "--", ".")
+    scratch.write_kernel(root, broken__cpp="int perfci_run(\n")
+    (root / "kernels/axpb/plain.cpp").unlink()
+    scratch.commit_all(root, "the first")
+    ended = call(root, "gate", "--base", "HEAD~1")
+    assert ended.code == 9, ended.err
+    assert "axpb: a new kernel, judged by its own reference" in ended.out
+    said = "– missing · axpb/broken/large cpu/1\n    build failed: kernels/axpb/broken.cpp:1"
+    assert said in ended.out
+
+
+def test_what_a_variant_may_is_the_base_s_to_say(root: Path, tmp_path: Path) -> None:
+    _edit(root, "plain.cpp", "#include", "// perfci: nondeterministic = true\n#include")
+    scratch.commit_all(root, "lenient")
+    config = load_config(root, environment={"PERFCI_CACHE": str(tmp_path / "cache")})
+    ends = find_ends(root, config, base=None, head=None)
+    with check_out(config, root, ends) as sides:
+        ((judged,),) = (each.variants for each in sides.contender)
+        assert not judged.declaration.nondeterministic
+        assert find_changes(sides) == ["axpb: variant plain: nondeterministic no → yes"]
+    with (
+        pytest.raises(UsageError, match="has changed while it was measured"),
+        check_out(config, root, ends) as sides,
+    ):
+        (sides.contender[0].folder / "plain.cpp").write_text("changed")
