@@ -18,6 +18,9 @@ _READS_MORE = frozenset(
 )
 """Names with which a file may use what its imports do not tell."""
 
+_HARMLESS_OF_A_MODULE = frozenset({"compile"})
+"""Of those the names that are none as a module's own: ``torch.compile``, ``re.compile``."""
+
 
 def modules_in(folder: Path, variant: Variant) -> list[str]:
     """The top-level modules that a variant imports from under a folder, the environment's aside."""
@@ -79,8 +82,10 @@ def _names(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
-        elif isinstance(node, ast.Attribute):
+        elif isinstance(node, ast.Attribute) and node.attr not in _HARMLESS_OF_A_MODULE:
             yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (each.name for each in node.names)
     yield from _imports(tree)
 
 
