@@ -3,13 +3,28 @@
 All but the first are played by a double of pynvml.
 """
 
+import re
 import sys
+from pathlib import Path
 
 import nvml_double
+import pynvml
 import pytest
 
 from perfci.device import has_gpu_driver
 from perfci.nvml import NvmlError, driver_version, find_uuid, open_gpu, open_gpus
+
+_PERFCI = Path(__file__).parents[2] / "perfci"
+
+
+def test_what_perfci_asks_is_in_the_package_and_sets_nothing() -> None:
+    sources = [(_PERFCI / name).read_text() for name in ("clocks.py", "doctor.py", "fitness.py")]
+    asked = {name for each in sources for name in re.findall(r"\.ask\(\s*[\"'](\w+)", each)}
+    numbers = {name for each in sources for name in re.findall(r"\bNVML_\w+", each)}
+    assert {"GetClockInfo", "GetUUID", "GetName"} <= asked
+    assert {name for name in asked if not hasattr(pynvml, f"nvmlDevice{name}")} == set()
+    assert {name for name in numbers if not hasattr(pynvml, name)} == set()
+    assert {name for name in asked if not name.startswith("Get")} == set()
 
 
 @pytest.mark.skipif(has_gpu_driver(), reason="there is a driver")
