@@ -1,0 +1,67 @@
+"""On a real GPU: that the L2 gives up what it keeps moves no latency of a kernel that asks nothing.
+
+Each way is read six times, in turns, and what was read stands beside a failure.
+"""
+
+import statistics
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from perfci.device import has_gpu_driver
+from perfci.driver import Persistence
+from perfci.timers import TIMERS, Workload, cuda_cold
+from perfci.timers.sampling import measure
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.long,
+    pytest.mark.skipif(not has_gpu_driver(), reason="needs a CUDA device"),
+]
+
+_CONTRACT = TIMERS["cuda_cold"].contract
+_TURNS = 6
+
+
+def _copy() -> Callable[[], object]:
+    x = torch.randn(640, 1024, dtype=torch.float64, device="cuda")
+    out = torch.empty_like(x)
+    return lambda: torch.add(x, 0.0, out=out)
+
+
+def _calls(name: str) -> list[Callable[[], object]]:
+    if name == "empty":
+        return [lambda: torch.cuda._sleep(0)]
+    return [_copy() for _ in range(4)]
+
+
+def _read_ns(calls: list[Callable[[], object]], *, keeps_in_l2: bool = False) -> float:
+    workload = Workload(calls=calls, set_bytes=1, device="cuda:0", keeps_in_l2=keeps_in_l2)
+    reader = cuda_cold.open_reader(workload)
+    return statistics.median(measure(reader, contract=_CONTRACT, budget_s=0.2).samples_ns)
+
+
+@pytest.mark.parametrize("name", ["empty", "copy"])
+def test_what_asks_the_l2_to_keep_nothing_takes_as_long_with_as_without(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    calls, end = _calls(name), Persistence.end
+    by_way: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(2 * _TURNS):
+        gives_up = turn % 2 == 0
+        monkeypatch.setattr(Persistence, "end", end if gives_up else lambda _: None)
+        by_way[gives_up].append(_read_ns(calls))
+    with_it, without = (statistics.median(by_way[each]) for each in (True, False))
+    assert with_it == pytest.approx(without, rel=0.03, abs=64), by_way
+
+
+@pytest.mark.parametrize("name", ["empty", "copy"])
+def test_launches_that_are_handed_over_one_at_a_time_take_as_long(name: str) -> None:
+    calls = _calls(name)
+    by_way: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(2 * _TURNS):
+        alone = turn % 2 == 0
+        by_way[alone].append(_read_ns(calls, keeps_in_l2=alone))
+    alone, together = (statistics.median(by_way[each]) for each in (True, False))
+    assert alone == pytest.approx(together, rel=0.1, abs=500), by_way
