@@ -111,6 +111,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         spent_s=time.monotonic() - start_s,
         needed_s=spent_before_s + rungs.needed_s,
         interrupted=first.interrupted or new.interrupted,
+        unwatched=first.unwatched or new.unwatched,
     )
 
 

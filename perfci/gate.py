@@ -39,7 +39,7 @@ class Gate:
     are the regressions that the base accepts.
     ``before`` and ``after`` are what was measured, ``runs`` the same to be recorded: none where
     nothing needed measuring, and then there is no ``ending``. ``needed_s`` is how long it would
-    have been until the next rung.
+    have been until the next rung. ``unwatched`` says why a GPU's state was not read.
     """
 
     ends: Ends
@@ -60,6 +60,7 @@ class Gate:
     spent_s: float
     needed_s: float
     interrupted: bool
+    unwatched: str = ""
     past: Past = field(default_factory=Past)
 
 

@@ -18,7 +18,7 @@ from perfci.cli.options import (
     selection_options,
     store_option,
 )
-from perfci.cli.record import keep
+from perfci.cli.record import keep, say_unwatched
 from perfci.config import Config, child_environment
 from perfci.contest import Place, judge_head
 from perfci.device import environment, find_targets
@@ -179,6 +179,7 @@ def _judge(
     gates = []
     for target in targets:
         gates.append(_judge_on(target, request, sides, server, store))
+        say_unwatched(gates[-1].unwatched)
         if gates[-1].interrupted:
             break
     return gates

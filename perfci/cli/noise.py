@@ -150,7 +150,7 @@ def _study(target: Target, request: _Request, store: Store | None) -> int:
     for run in runs:
         keep(run, store, request.out / f"{run.run_id}.json.gz" if request.out else None)
     _show(request, runs)
-    say_unwatched(sides[0])
+    say_unwatched(sides[0].unwatched)
     if sides[0].interrupted:
         complete = f"{sides[0].passes} of {request.passes} passes"
         click.echo(f"interrupted: {complete} were complete and are kept", err=True)

@@ -13,7 +13,6 @@ from perfci.history.codec import write_run_file
 from perfci.history.model import Run
 from perfci.history.stores import Store
 from perfci.kernel import Kernel
-from perfci.run import Measured
 from perfci.selection import Cell, Selection, left_out, select
 
 
@@ -50,7 +49,7 @@ def keep(run: Run, store: Store | None, out: Path | None) -> None:
         raise
 
 
-def say_unwatched(measured: Measured) -> None:
-    """Say why a GPU's state, its clocks above all, is not known, where that is so."""
-    if measured.unwatched:
-        click.echo(f"the GPU's state was not read: {measured.unwatched}", err=True)
+def say_unwatched(reason: str) -> None:
+    """Say why a GPU's state, its clocks above all, is not known; nothing without a reason."""
+    if reason:
+        click.echo(f"the GPU's state was not read: {reason}", err=True)

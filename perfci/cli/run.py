@@ -290,7 +290,7 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
     )
     keep(run, store, _file_for(request, run))
     _show(request, run)
-    say_unwatched(measured)
+    say_unwatched(measured.unwatched)
     if measured.interrupted:
         of = f" of {request.passes}" if isinstance(request.passes, int) else ""
         complete = f"{measured.passes}{of} passes"

@@ -14,6 +14,7 @@ import pytest
 import scratch
 
 from perfci.anchors import anchor_cells
+from perfci.cli.record import say_unwatched
 from perfci.config import load_config
 from perfci.device import cpu
 from perfci.history.model import Device, Launch, Measurement, Metric, Status, Stop, is_anchor
@@ -22,7 +23,7 @@ from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
 from perfci.plan import Target, Task
 from perfci.progress import LineObserver
-from perfci.run import measure
+from perfci.run import Measured, measure
 from perfci.selection import Selection, select
 from perfci.timers import TIMERS
 
@@ -107,9 +108,13 @@ class _Server:
             self._after_a_pass()
 
 
-def _measured(
+def _measured(root: Path, device: Device, server: Any, **options: Any) -> Sequence[Measurement]:
+    return _run(root, device, server, **options).measurements
+
+
+def _run(
     root: Path, device: Device, server: Any, *, anchors: bool = False, **options: Any
-) -> Sequence[Measurement]:
+) -> Measured:
     scratch.write_kernel(scratch.quick(root), eager__py=scratch.EAGER)
     config = load_config(root, environment={}, cache=str(root.parent / "cache"))
     cells = select(discover(root / "kernels"), Selection(cases=("large", "one")), device.kind)
@@ -121,7 +126,7 @@ def _measured(
         server=server,
         observer=LineObserver(),
         **{"passes": 2, **options},
-    ).measurements
+    )
 
 
 _NONE = Metric(name="none", value=0.0, unit="")
@@ -162,6 +167,23 @@ def test_each_pass_keeps_the_clocks_that_were_read_meanwhile(
         assert (each.other_processes, each.quarantine) == (None, "")
     assert double.set_calls == []
     assert {(row.metric("sm_mhz") or _NONE).value for row in rows if row.contract} == {1980.0}
+
+
+def test_a_gpu_of_which_nothing_can_be_read_is_measured_and_why_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nvml_double.install(monkeypatch, "GPU-1", refuses=nvml_double.NVMLError_NoPermission())
+    measured = _run(tmp_path / "root", replace(_GPU, uuid="GPU-1"), _Server())
+    passes = [each for row in measured.measurements for each in row.passes]
+    assert {(each.clocks, each.sm_mhz, each.other_processes) for each in passes} == {
+        ((), None, None)
+    }
+    capsys.readouterr()
+    say_unwatched(measured.unwatched)
+    say_unwatched(_run(tmp_path / "root", cpu(), _Server()).unwatched)
+    said = [line for line in capsys.readouterr().err.splitlines() if "pass" not in line]
+    refusal = "the driver lets this user ask nothing (no permission)"
+    assert said == [f"the GPU's state was not read: {refusal}"]
 
 
 def test_a_gpu_that_another_process_holds_from_the_second_pass_on_is_said(
