@@ -81,7 +81,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         ),
     )
     first, second = _measure_pairs(timed, sides, place, rungs)
-    new = _measure_new(matching.new, sides, place)
+    new = _measure_new(() if first.interrupted else matching.new, sides, place)
     rows = (first.measurements, (*second.measurements, *new.measurements))
     runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
     before, after = records.as_sides(runs)

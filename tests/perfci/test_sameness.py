@@ -9,6 +9,7 @@ from perfci.build import Build, build
 from perfci.config import load_config
 from perfci.kernel import discover
 from perfci.sameness import is_same_code
+from perfci.toolchain import find_compiler
 
 _LOOP = scratch.body("for (volatile int i = 0; i < 100; i = i + 1) {}")
 _CUDA = """\
@@ -73,6 +74,7 @@ def test_what_is_linked_from_a_folder_may_be_another_on_each_side(tmp_path: Path
 
 
 @pytest.mark.nvcc
+@pytest.mark.skipif(find_compiler("nvcc") is None, reason="nvcc is not installed")
 def test_a_block_size_is_the_launch_s_and_not_the_same_code(tmp_path: Path) -> None:
     wider = _CUDA.replace("kThreads = 128", "kThreads = 64")
     one, other = (
