@@ -109,6 +109,12 @@ def exit_code_of(gate: Gate, *, fail_on_inconclusive: bool = False) -> ExitCode:
     return exit_code(counted, fail_on_inconclusive=fail_on_inconclusive)
 
 
+def worst_code(codes: Sequence[ExitCode]) -> ExitCode:
+    """What several devices amount to: a regression on any, else the highest."""
+    regression = ExitCode.REGRESSION_OR_INCORRECT
+    return regression if regression in codes else max(codes)
+
+
 def _covers(accepted: Accepted, comparison: Comparison) -> bool:
     key, interval = comparison.key, comparison.interval
     return (

@@ -23,7 +23,7 @@ from perfci.config import Config, child_environment
 from perfci.contest import Place, judge_head
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
-from perfci.gate import Gate, exit_code_of
+from perfci.gate import Gate, exit_code_of, worst_code
 from perfci.history import commits
 from perfci.history.model import Run
 from perfci.history.stores import Store, open_store
@@ -148,7 +148,8 @@ def command(
     _show(gates, "json" if as_json else form, fail_on_inconclusive=fail_on is not None)
     if any(each.interrupted for each in gates):
         raise KeyboardInterrupt
-    return max(int(exit_code_of(each, fail_on_inconclusive=fail_on is not None)) for each in gates)
+    codes = [exit_code_of(each, fail_on_inconclusive=fail_on is not None) for each in gates]
+    return int(worst_code(codes))
 
 
 @contextmanager

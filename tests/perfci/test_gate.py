@@ -6,7 +6,8 @@ import pytest
 import records
 
 from perfci.compare import Side, assumed_floor
-from perfci.gate import Rules, accept, decide, name_waiting, without_haste
+from perfci.errors import ExitCode
+from perfci.gate import Rules, accept, decide, name_waiting, without_haste, worst_code
 from perfci.history.model import Comparison, SeriesKey, Status, Verdict
 from perfci.ladder import Thresholds
 from perfci.policy import Accepted
@@ -102,6 +103,12 @@ def test_a_slow_down_is_accepted_where_all_of_its_interval_is(
     assert keys == ({_KEY} if is_accepted else set())
     assert explained.verdict is Verdict.REGRESSION
     assert explained.reason.startswith("accepted up to +" if is_accepted else "")
+
+
+def test_a_regression_on_one_of_several_devices_is_the_worst() -> None:
+    codes = (ExitCode.FINE, ExitCode.REGRESSION_OR_INCORRECT, ExitCode.MISSING_CELLS)
+    assert worst_code(codes) is ExitCode.REGRESSION_OR_INCORRECT
+    assert worst_code(codes[::2]) is ExitCode.MISSING_CELLS
 
 
 def test_nothing_but_a_regression_can_be_accepted() -> None:
