@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfci.history.commits import commit_range, read_commit
-from perfci.history.model import Commit
+from perfci.history.model import GATE_TRIGGER, Commit
 from perfci.history.order import line_order, on_line, previous_on_line
 from perfci.history.summary import run_summary
 
@@ -42,6 +42,13 @@ def test_positions_decide_not_the_clock(recorded):
     runs = recorded(("c", 2, ""), ("a", 0, ""), ("d", 3, ""), ("b", 1, ""))
     assert order(runs) == "abcd"
     assert order([run_summary(run) for run in runs]) == "abcd"
+
+
+def test_what_only_a_gate_has_measured_is_on_no_line(recorded):
+    first, gated, last = recorded(("a", 0, ""), ("b", 1, ""), ("c", 2, ""))
+    gated = replace(gated, trigger=GATE_TRIGGER)
+    assert order([first, gated, last]) == "ac"
+    assert order([first, gated, last, replace(gated, run_id="r9", trigger="push")]) == "abc"
 
 
 def test_commits_of_one_position_stay_in_the_order_of_their_first_record(recorded):

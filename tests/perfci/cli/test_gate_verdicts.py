@@ -115,7 +115,7 @@ def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Ga
     assert len(rows["slower", "large"].passes) == 12
     assert rows["added", "large"].status is Status.PASSED
     assert (base.commit.branch, head.commit.branch) == ("main", "topic")
-    assert [each.sha for each in order_branch(_summaries(gated), "main")] == [base.commit.sha]
+    assert order_branch(_summaries(gated), "main") == []  # which is for whole runs
     compared = scratch.perfci(gated.root, "compare", base.commit.sha, head.commit.sha)
     assert "paired, 12 passes" in compared.stdout
 
