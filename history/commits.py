@@ -187,6 +187,15 @@ def line_of(root: Path, sha: str, branch: str) -> str:
     return current
 
 
+def is_unchanged(root: Path, path: Path, base: str, head: str | None) -> bool:
+    """Whether a path holds the same in the working tree, in a commit and, if given, in another."""
+    inside = str(path.relative_to(root))
+    for ends in ([base], [base, head] if head is not None else []):
+        if ask_git(root, "diff", "--quiet", *ends, "--", inside).status != 0:
+            return False
+    return not run_git(root, "ls-files", "--others", "--exclude-standard", "--", inside)
+
+
 def last_tag(root: Path, sha: str) -> str | None:
     """The nearest tag that a commit or one of its ancestors has; None without any."""
     answer = ask_git(root, "describe", "--tags", "--abbrev=0", sha)

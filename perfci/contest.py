@@ -24,6 +24,7 @@ from perfci.gate import (
     say_unpaired,
     without_haste,
 )
+from perfci.history import commits
 from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Verdict
 from perfci.history.summary import cell, run_summary
 from perfci.ladder import Thresholds
@@ -142,13 +143,24 @@ def _match(sides: Sides, selection: Selection, place: Place) -> Matching:
     pairs: list[tuple[Cell, Cell]] = []
     unpaired = [*matching.unpaired]
     for pair in matching.pairs:
-        shared = sorted({name for each in pair for name in modules_in(place.root, each.variant)})
-        if not shared:
+        changed = _changed_modules(pair, sides, place.root)
+        if not changed:
             pairs.append(pair)
             continue
-        reason = f"both sides would run the working tree's module {shared[0]}; install it elsewhere"
+        reason = f"the head changes {changed[0]}, of which both sides would run the working tree's"
         unpaired.append(Unpaired(cell=pair[0], verdict=Verdict.INCOMPARABLE, reason=reason))
     return replace(matching, pairs=tuple(pairs), unpaired=tuple(unpaired))
+
+
+def _changed_modules(pair: tuple[Cell, Cell], sides: Sides, root: Path) -> list[str]:
+    """The modules of the repository that both sides import by name and that are not the same."""
+    used = {name: path for each in pair for name, path in modules_in(root, each.variant).items()}
+    ends = sides.ends
+    return [
+        name
+        for name, path in sorted(used.items())
+        if not commits.is_unchanged(root, path, ends.base, ends.head)
+    ]
 
 
 def _part(pairs: Pairs, sides: Sides, place: Place) -> tuple[Pairs, Pairs]:

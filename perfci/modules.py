@@ -22,9 +22,17 @@ _HARMLESS_OF_A_MODULE = frozenset({"compile"})
 """Of those the names that are none as a module's own: ``torch.compile``, ``re.compile``."""
 
 
-def modules_in(folder: Path, variant: Variant) -> list[str]:
-    """The top-level modules that a variant imports from under a folder, the environment's aside."""
-    return [name for name in _imported(variant) if _is_in(_place(name), folder)]
+def modules_in(folder: Path, variant: Variant) -> dict[str, Path]:
+    """The top-level modules that a variant imports from under a folder, the environment's aside.
+
+    Each with its file, or the folder of a package.
+    """
+    places = {name: _place(name) for name in _imported(variant)}
+    return {
+        name: place.parent if place.name == "__init__.py" else place
+        for name, place in places.items()
+        if place is not None and place.is_relative_to(folder) and not is_installed(place)
+    }
 
 
 def is_installed(place: Path | None) -> bool:
@@ -101,7 +109,3 @@ def _place(name: str) -> Path | None:
         places = list(spec.submodule_search_locations or ())
         return Path(places[0]).resolve() if places else _environment()[0]
     return Path(spec.origin or "").resolve()
-
-
-def _is_in(place: Path | None, folder: Path) -> bool:
-    return place is not None and place.is_relative_to(folder) and not is_installed(place)

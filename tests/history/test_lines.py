@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfci.history.commits import default_branch, is_ancestor, last_tag, line_of
+from perfci.history.commits import default_branch, is_ancestor, is_unchanged, last_tag, line_of
 from perfci.history.errors import CommitError
 
 _USUAL = ("trunk", "main", "master")
@@ -52,3 +52,20 @@ def test_ancestors_and_tags(repository):
     assert last_tag(root, second) is None
     repository.git("tag", "v1.0", first)
     assert last_tag(root, second) == "v1.0"
+
+
+def test_a_path_is_unchanged_where_tree_and_commits_agree(repository):
+    root = repository.path
+    repository.write("lib/a.py", "1")
+    first = repository.commit("a", file="other")
+    second = repository.commit("b", file="other")
+    assert is_unchanged(root, root / "lib", first, second)
+    assert is_unchanged(root, root / "lib", first, None)
+    repository.write("lib/b.py", "new")
+    assert not is_unchanged(root, root / "lib", first, second)
+    (root / "lib/b.py").unlink()
+    repository.write("lib/a.py", "2")
+    assert not is_unchanged(root, root / "lib", first, None)
+    third = repository.commit("c", file="lib/a.py")
+    assert not is_unchanged(root, root / "lib", first, third)
+    assert is_unchanged(root, root / "lib", third, None)

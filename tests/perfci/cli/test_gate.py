@@ -231,7 +231,12 @@ def test_a_module_of_the_working_tree_is_no_side_of_its_own(
     scratch.commit_all(root, "changed")
     ended = call(root, "gate", "--base", "HEAD~1", "--variant", "mine")
     assert ended.code == 7, ended.err
-    assert "both sides would run the working tree's module mine" in ended.out
+    text = " ".join(ended.out.split())
+    assert "the head changes mine, of which both sides would run the working tree's" in text
+    scratch.commit_all(root, "nothing")
+    unchanged = call(root, "gate", "--base", "HEAD~1", "--variant", "mine", "--budget", "0.0001")
+    assert unchanged.code == 0, unchanged.err
+    assert "1 inconclusive" in unchanged.out
 
 
 def test_a_gate_as_json_says_what_a_script_needs(root: Path, call: Callable[..., Any]) -> None:
