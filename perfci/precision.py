@@ -36,7 +36,8 @@ class Precision:
     def is_over(self, means_ns: Sequence[Sequence[float]], *, passes: int, spent_s: float) -> bool:
         """Whether so many passes are enough, with each timed cell's means.
 
-        Without a cell that is still to be timed one is.
+        A cell may have fewer means than there were passes, of which some were spoilt. Without a
+        cell that is still to be timed one pass is enough.
         """
         if passes == 0:
             return False
@@ -46,7 +47,10 @@ class Precision:
             return False
         if spent_s * (passes + 1) / passes > self.budget_s:
             return True
-        return all(stop_of(each, target=self.target) is not Stop.OUT_OF_TIME for each in means_ns)
+        return all(
+            len(each) >= FEWEST_PASSES and stop_of(each, target=self.target) is not Stop.OUT_OF_TIME
+            for each in means_ns
+        )
 
 
 def half_width(means_ns: Sequence[float]) -> float:

@@ -36,13 +36,31 @@ class State:
         if outcome.status is not Status.PASSED:
             self.failure = outcome
 
+    def passes(self, contract: Contract) -> list[Pass]:
+        """What was read under a contract, those in quarantine that the GPU's state has spoilt."""
+        return set_apart(
+            [
+                Pass(
+                    index=index,
+                    samples_ns=timing.samples_ns,
+                    loops=timing.loops,
+                    stop=timing.stop,
+                    clocks=timing.clocks,
+                    sm_mhz=timing.sm_mhz,
+                    other_processes=timing.other_processes,
+                )
+                for index, outcome in self.outcomes
+                for timing in outcome.timings
+                if timing.contract == contract
+            ]
+        )
+
     def pass_means_ns(self, contract: Contract) -> list[float]:
-        """Each pass's interquartile mean under a contract."""
+        """The interquartile mean of each pass under a contract that is not in quarantine."""
         return [
-            interquartile_mean(timing.samples_ns)
-            for _, outcome in self.outcomes
-            for timing in outcome.timings
-            if timing.contract == contract
+            interquartile_mean(each.samples_ns)
+            for each in self.passes(contract)
+            if not each.quarantine
         ]
 
 
@@ -86,21 +104,7 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
     if final.status is Status.PASSED and contract is not None:
         final = _of_timer(final, outcomes, contract)
     if final.status is Status.PASSED and contract is not None:
-        passes = [
-            Pass(
-                index=index,
-                samples_ns=timing.samples_ns,
-                loops=timing.loops,
-                stop=timing.stop,
-                clocks=timing.clocks,
-                sm_mhz=timing.sm_mhz,
-                other_processes=timing.other_processes,
-            )
-            for index, outcome in state.outcomes
-            for timing in outcome.timings
-            if timing.contract == contract
-        ]
-        passes = set_apart(passes)
+        passes = state.passes(contract)
     message = "; ".join(each for each in (final.message, describe_passes(passes)) if each)
     if state.failure is not None and len(outcomes) > 1:
         message = f"passed {len(outcomes) - 1} passes, then: {message}"

@@ -22,6 +22,7 @@ from perfci.history.plain import plain
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
 from perfci.plan import Target, Task
+from perfci.precision import Precision
 from perfci.progress import LineObserver
 from perfci.run import Measured, measure
 from perfci.selection import Selection, select
@@ -196,6 +197,20 @@ def test_a_gpu_that_another_process_holds_from_the_second_pass_on_is_said(
         assert [bool(each.quarantine) for each in row.passes] == [False, True, True]
         assert row.message == "2 of 3 passes in quarantine: another process was on the GPU"
         assert (row.metric("quarantined_passes") or _NONE).value == 2
+
+
+def test_passes_are_added_for_those_that_are_spoilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = nvml_double.install(monkeypatch, "GPU-1", pids=[os.getpid(), 1 << 22])
+    server = _Server(after_a_pass=lambda: double.pids.__delitem__(slice(1, None)))
+    precision = Precision(target=0.005, budget_s=math.inf)
+    gpu = replace(_GPU, uuid="GPU-1")
+    rows = _measured(tmp_path / "root", gpu, server, passes=precision)
+    for row in (each for each in rows if each.contract):
+        assert row.passes[0].quarantine
+        assert sum(not each.quarantine for each in row.passes) >= 3
+        assert row.stop is Stop.CONVERGED
 
 
 def test_a_gpu_that_another_process_holds_all_the_time_is_said(
