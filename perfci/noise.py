@@ -8,7 +8,6 @@ from pass to pass of runs that are measured apart, and that of a pass's ratios o
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -80,11 +79,11 @@ def describe_noise(
     for cell in cells:
         by_run.setdefault(cell.run_id, []).append(cell)
     measured = [
-        (key, first, floor)
+        (key, first, log_ratios(first, second), floor)
         for key, (first, second) in _pair_up(study, by_run).items()
         if (floor := measure_floor(first, second)) is not None
     ]
-    anchors = sum(is_anchor(key.kernel) for key, _, _ in measured)
+    anchors = sum(is_anchor(key.kernel) for key, *_ in measured)
     return [
         CellNoise(
             key=key,
@@ -92,6 +91,7 @@ def describe_noise(
             floor=floor,
             visible=tuple(
                 visible_change(
+                    ratios,
                     floor.paired,
                     passes=passes,
                     threshold=threshold,
@@ -101,12 +101,15 @@ def describe_noise(
                 for passes in LADDER
             ),
         )
-        for key, first, floor in measured
+        for key, first, ratios, floor in measured
     ]
 
 
 def measure_floor(first: Cell, second: Cell) -> Floor | None:
-    """The spreads of one cell, as standard deviations of logarithms; None from too few passes."""
+    """The spreads of one cell, as standard deviations of logarithms; None from too few passes.
+
+    The paired one is that of passes which nothing disturbed (stats.trimmed_spread).
+    """
     ratios = log_ratios(first, second)
     if len(ratios) < FEWEST_PASSES or first.latency is None or second.latency is None:
         return None
@@ -114,49 +117,48 @@ def measure_floor(first: Cell, second: Cell) -> Floor | None:
         float(np.var(np.log(each.pass_means_ns), ddof=1))
         for each in (first.latency, second.latency)
     ]
+    paired, degrees = stats.trimmed_spread(np.array(ratios))
     return Floor(
         # Both sides were in the same processes: they are no more passes than one of them.
-        unpaired=_spread(math.sqrt(sum(variances) / 2), len(ratios)),
-        paired=_spread(float(np.std(ratios, ddof=1)), len(ratios)),
+        unpaired=_spread(math.sqrt(sum(variances) / 2), len(ratios) - 1.0),
+        # Ratios are judged by a mean that leaves out the passes that lie furthest apart.
+        paired=_spread(float(paired), degrees),
     )
 
 
 def visible_change(
-    noise: stats.Spread, *, passes: int, threshold: float, alpha: float, family: int
+    ratios: Sequence[float],
+    floor: stats.Spread,
+    *,
+    passes: int,
+    threshold: float,
+    alpha: float,
+    family: int,
 ) -> float:
     """The relative slow-down that so many paired passes call in 95 % of draws.
 
-    By the rule of perfci.compare, of passes drawn from a normal distribution with this spread.
+    By the rule of perfci.compare, of passes drawn from those whose logarithms of ratios are given.
     """
+    centred = np.array(ratios) - stats.location(ratios)
+    drawn = np.random.default_rng(passes).choice(centred, (_DRAWS, passes))
+    means, shown, own = stats.trimmed(drawn)
+    least = stats.TRIMMED_VARIANCE * floor.value**2 / passes
+    variances, degrees = stats.at_least((least, floor.degrees), (shown, own))
     needed = [
-        least_change(_scaled(each, noise.value), threshold=threshold, alpha=alpha, family=family)
-        - noise.value * each.mean
-        for each in _draw(passes, noise.degrees)
+        least_change(
+            stats.Estimate(mean=mean, variance=variance, degrees=freedom),
+            threshold=threshold,
+            alpha=alpha,
+            family=family,
+        )
+        - mean
+        for mean, variance, freedom in zip(means, variances, degrees, strict=True)
     ]
     return math.expm1(float(np.quantile(needed, POWER)))
 
 
-@cache
-def _draw(passes: int, degrees: float) -> list[stats.Estimate]:
-    """What is estimated from passes of the same code, in units of their spread."""
-    source = np.random.default_rng(passes)
-    floor = stats.Spread(value=1.0, degrees=degrees)
-    return [
-        stats.pool_pairs([source.standard_normal(passes).tolist()], floor=floor)
-        for _ in range(_DRAWS)
-    ]
-
-
-def _scaled(estimate: stats.Estimate, factor: float) -> stats.Estimate:
-    return stats.Estimate(
-        mean=factor * estimate.mean,
-        variance=factor**2 * estimate.variance,
-        degrees=estimate.degrees,
-    )
-
-
-def _spread(value: float, passes: int) -> stats.Spread:
-    return stats.Spread(value=max(value, _LEAST_SPREAD), degrees=passes - 1.0)
+def _spread(value: float, degrees: float) -> stats.Spread:
+    return stats.Spread(value=max(value, _LEAST_SPREAD), degrees=degrees)
 
 
 def _pair_up(

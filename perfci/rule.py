@@ -71,7 +71,7 @@ class Ruling:
     """What is said of each cell: an interval of ``half`` at each side of ``mean``, and verdicts.
 
     ``slower`` and ``faster`` are alarms. ``waits`` says that more passes may decide, ``visible`` is
-    the logarithm of the least ratio that these would have called.
+    the logarithm of the least ratio that these would have called. ``p_value`` is of the cell alone.
     """
 
     mean: Array
@@ -82,6 +82,7 @@ class Ruling:
     unchanged: Array
     significant: Array
     waits: Array
+    p_value: Array
 
 
 def spend(alpha: float, look: int) -> float:
@@ -160,6 +161,7 @@ def rule(
         unchanged=unchanged,
         significant=significant | (look == 0),
         waits=~alarm & ~unchanged & _may_be_decided(now, size, half, clear, look, family),
+        p_value=p_values,
     )
 
 
@@ -190,10 +192,8 @@ def _least(shown: Moments, spread: Array) -> Array:
 
 def _scale(shown: Moments, family: Family) -> tuple[Array, Array]:
     """The variance of each mean and its degrees of freedom, as stats.pool_pairs has them."""
-    least = _least(shown, family.spread)
-    excess = np.maximum(shown.variance - least, 0.0)
-    variance = least + excess
-    return variance, variance**2 / (least**2 / family.degrees + excess**2 / shown.degrees)
+    floor = _least(shown, family.spread), family.degrees
+    return stats.at_least(floor, (shown.variance, shown.degrees))
 
 
 def _sign_test(shown: Moments) -> Array:

@@ -45,6 +45,33 @@ def trimmed(readings: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     return means, squares / (kept - 1.0) / kept, kept - 1.0
 
 
+def trimmed_spread(readings: np.ndarray) -> tuple[np.ndarray, float]:
+    """How far readings along the last axis lie apart, by what that does to their trimmed mean.
+
+    It is the standard deviation of normal readings whose mean, trimmed likewise, would have the
+    variance that is shown; with the degrees of freedom of that.
+    """
+    count = readings.shape[-1]
+    _, variances, degrees = trimmed(readings)
+    cost = TRIMMED_VARIANCE if degrees < count - 1.0 else 1.0
+    return np.sqrt(variances * count / cost), degrees
+
+
+def at_least(
+    floor: tuple[np.ndarray | float, np.ndarray | float],
+    shown: tuple[np.ndarray | float, np.ndarray | float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The larger of two variances, each given with its degrees of freedom: a floor's, and shown.
+
+    What is shown beyond the floor is known with degrees of freedom of its own; those of the sum are
+    Satterthwaite's.
+    """
+    least, least_degrees = floor
+    excess = np.maximum(shown[0] - least, 0.0)
+    variance = np.asarray(least + excess)
+    return variance, variance**2 / (least**2 / least_degrees + excess**2 / shown[1])
+
+
 def location(run: Sequence[float]) -> float:
     """The mean of a run's passes less the highest and the lowest fifth (none of fewer than five).
 
@@ -76,11 +103,12 @@ def pool_pairs(pairs: Sequence[Sequence[float]], *, floor: Spread) -> Estimate:
     own degrees of freedom, the floor with its own.
     """
     weight = sum(1.0 / len(pair) for pair in pairs) / len(pairs) ** 2
-    parts = [(TRIMMED_VARIANCE * floor.value**2 * weight, floor.degrees)]
     within = _within(pairs)
-    if within is not None and within.variance > parts[0][0]:
-        parts.append((within.variance - parts[0][0], within.degrees))
-    return _at_least_what_is_shown(pairs, *_combine(parts))
+    variance, degrees = at_least(
+        (TRIMMED_VARIANCE * floor.value**2 * weight, floor.degrees),
+        (0.0, 1.0) if within is None else (within.variance, within.degrees),
+    )
+    return _at_least_what_is_shown(pairs, float(variance), float(degrees))
 
 
 def subtract(contender: Estimate, baseline: Estimate) -> Estimate:

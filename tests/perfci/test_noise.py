@@ -1,6 +1,7 @@
 """What a study says of a testbed, and that decisions by it hold on passes that were recorded."""
 
 import json
+import math
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -95,10 +96,32 @@ def test_the_spreads_are_those_of_logarithms() -> None:
     quick, slow = _STEADY, [1.1 * each for each in _STEADY[:3]] + [1.2 * e for e in _STEADY[3:]]
     floor = measure_floor(cell(quick, run_id="a"), cell(slow, run_id="b"))
     assert floor is not None
-    assert floor.paired.value == pytest.approx(np.std(np.log([1.1] * 3 + [1.2] * 3), ddof=1))
+    inner, cost = np.std(np.log([1.1, 1.2] * 3)), math.sqrt(stats.TRIMMED_VARIANCE)
+    assert floor.paired.value == pytest.approx(inner * math.sqrt(6 / 3 * 6 / 4) / cost)
     variances = [np.var(np.log(each), ddof=1) for each in (quick, slow)]
     assert floor.unpaired.value == pytest.approx(np.sqrt(np.mean(variances)))
-    assert floor.paired.degrees == floor.unpaired.degrees == 5
+    assert (floor.paired.degrees, floor.unpaired.degrees) == (3, 5)
+
+
+def test_a_disturbed_pass_is_none_of_the_paired_spread() -> None:
+    calm = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0, 1.001, 0.999, 1.002, 0.998]
+    disturbed = [*calm[:-1], 0.5]
+    first = cell([1000.0] * 10, run_id="a")
+    floors = [
+        measure_floor(first, cell([1000.0 * each for each in ratios], run_id="b"))
+        for ratios in (calm, disturbed)
+    ]
+    calm_floor, disturbed_floor = floors
+    assert calm_floor is not None
+    assert disturbed_floor is not None
+    assert disturbed_floor.paired == calm_floor.paired
+    assert disturbed_floor.unpaired.value > 10 * calm_floor.unpaired.value
+
+
+def test_the_paired_spread_of_normal_passes_is_their_standard_deviation() -> None:
+    source = np.random.default_rng(12)
+    spreads, _ = stats.trimmed_spread(source.normal(0.0, 0.003, (4000, 24)))
+    assert np.sqrt(np.mean(spreads**2)) == pytest.approx(0.003, rel=0.03)
 
 
 def test_sides_that_agree_to_the_last_digit_are_no_certainty() -> None:
@@ -113,10 +136,19 @@ def test_without_passes_in_common_there_is_no_floor(other: list[float]) -> None:
     assert measure_floor(cell(_STEADY), cell(other)) is None
 
 
+def _passes(sigma: float, count: int = 60) -> list[float]:
+    """Logarithms of the ratios of so many passes, as a normal distribution spreads them."""
+    drawn = np.random.default_rng(11).standard_normal(count)
+    return (sigma * drawn / drawn.std(ddof=1)).tolist()
+
+
 def test_more_passes_and_less_noise_see_more() -> None:
     def visible(value: float, passes: int, family: int = 10, threshold: float = 0.005) -> float:
-        spread = stats.Spread(value=value, degrees=11)
-        return visible_change(spread, passes=passes, threshold=threshold, alpha=0.05, family=family)
+        spread = stats.Spread(value=value, degrees=35)
+        ratios = _passes(value)
+        return visible_change(
+            ratios, spread, passes=passes, threshold=threshold, alpha=0.05, family=family
+        )
 
     ladder = [visible(0.01, passes) for passes in LADDER]
     assert ladder == sorted(ladder, reverse=True)
@@ -126,14 +158,15 @@ def test_more_passes_and_less_noise_see_more() -> None:
 
 
 def test_what_a_study_says_would_be_seen_is_seen_in_95_of_100_draws() -> None:
-    sigma, passes = 0.004, 12
-    floor = stats.Spread(value=sigma, degrees=11)
-    change = visible_change(floor, passes=passes, threshold=0.005, alpha=0.05, family=1)
+    passes, ratios = 12, _passes(0.004)
+    spread, degrees = stats.trimmed_spread(np.array(ratios))
+    floor = stats.Spread(value=float(spread), degrees=degrees)
+    change = visible_change(ratios, floor, passes=passes, threshold=0.005, alpha=0.05, family=1)
     source = np.random.default_rng(4)
     seen = 0
     for _ in range(600):
-        ratios = source.normal(np.log1p(change), sigma, passes)
-        estimate = stats.pool_pairs([ratios.tolist()], floor=floor)
+        drawn = source.choice(ratios, passes) + np.log1p(change)
+        estimate = stats.pool_pairs([drawn.tolist()], floor=floor)
         low = estimate.mean - stats.half_width(estimate, 0.05)
         seen += low > np.log1p(0.005) and stats.p_value(estimate) <= 0.05
     assert seen / 600 == pytest.approx(0.95, abs=0.03)
