@@ -41,6 +41,23 @@ def set_apart(passes: Sequence[Pass]) -> list[Pass]:
     ]
 
 
+def set_apart_with(passes: Sequence[Pass], beside: Sequence[Pass]) -> list[Pass]:
+    """The passes of one side, those also in quarantine that are so on the other side.
+
+    Two sides are compared pass by pass, so that what spoilt one of them took both. None is added
+    where no pass would be left.
+    """
+    spoilt = {each.index: each.quarantine for each in beside if each.quarantine}
+    if not any(each.index not in spoilt and not each.quarantine for each in passes):
+        return list(passes)
+    return [
+        each
+        if each.quarantine or each.index not in spoilt
+        else replace(each, quarantine=f"on the other side {spoilt[each.index]}")
+        for each in passes
+    ]
+
+
 def describe_passes(passes: Sequence[Pass]) -> str:
     """What a row says of its passes; nothing where all are as they should be."""
     reasons = [each.quarantine for each in passes if each.quarantine]

@@ -11,19 +11,23 @@ from perfci.history.text import one_line, printable
 from perfci.outcome import Outcome
 from perfci.plan import Target
 from perfci.precision import stop_of
-from perfci.quarantine import describe_passes, describe_state, set_apart
+from perfci.quarantine import describe_passes, describe_state, set_apart, set_apart_with
 from perfci.selection import Cell
 from perfci.timers import TIMERS
 
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """What is known so far of one cell: its outcomes by pass, and what ended it if it failed."""
+    """What is known so far of one cell: its outcomes by pass, and what ended it if it failed.
+
+    ``beside`` is the same cell of the side that is measured with it, where there is one.
+    """
 
     cell: Cell
     build: Build
     failure: Outcome | None = None
     outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
+    beside: "State | None" = None
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -37,7 +41,14 @@ class State:
             self.failure = outcome
 
     def passes(self, contract: Contract) -> list[Pass]:
-        """What was read under a contract, those in quarantine that the GPU's state has spoilt."""
+        """What was read under a contract, those in quarantine that the GPU's state has spoilt.
+
+        What spoilt the side that is measured with it has spoilt both.
+        """
+        own = self._read(contract)
+        return own if self.beside is None else set_apart_with(own, self.beside._read(contract))
+
+    def _read(self, contract: Contract) -> list[Pass]:
         return set_apart(
             [
                 Pass(

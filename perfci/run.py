@@ -166,6 +166,9 @@ def _measure(
     live = [(each.build, each.cell) for states in begun for each in states if not each.failure]
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
     together = list(zip(*begun, strict=True))
+    for cell in together:
+        if len(cell) > 1:
+            cell[0].beside, cell[1].beside = cell[1], cell[0]
     complete, interrupted = 0, False
     eye = GpuEye(target.device.uuid)
     watch = ClockWatch(eye.glance)

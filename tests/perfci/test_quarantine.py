@@ -2,12 +2,18 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
 from perfci.history.model import Pass
 from perfci.history.summary import summarise
-from perfci.quarantine import describe_passes, describe_state, set_apart
+from perfci.quarantine import (
+    describe_passes,
+    describe_state,
+    set_apart,
+    set_apart_with,
+)
 
 
 def _passes(
@@ -104,3 +110,21 @@ def test_a_row_keeps_the_clock_of_what_counts() -> None:
     assert figures(_passes(1980, 1200, 1965, 1980)) == {"sm_mhz": 1980, "quarantined_passes": 1}
     assert figures(_passes(1980, 1980, others=(2, 1))) == {"sm_mhz": 1980, "other_processes": 2}
     assert figures(_passes(None, None)) == {}
+
+
+def test_what_spoilt_one_side_is_no_figure_of_the_other() -> None:
+    calm, slow = (_passes(*clocks) for clocks in ((1980,) * 4, (1980, 1980, 345, 1980)))
+    shared = set_apart_with(set_apart(calm), set_apart(slow))
+    assert [each.quarantine for each in shared] == [
+        "",
+        "",
+        "on the other side the SM clock was at 345 MHz, 1,980 MHz in most passes",
+        "",
+    ]
+    assert set_apart_with(set_apart(slow), set_apart(calm)) == set_apart(slow)
+
+
+def test_of_two_sides_that_were_spoilt_in_turns_something_stays() -> None:
+    one = [replace(each, quarantine="x" * (each.index < 2)) for each in _passes(*(1980,) * 4)]
+    other = [replace(each, quarantine="x" * (each.index >= 2)) for each in one]
+    assert set_apart_with(one, other) == one
