@@ -27,7 +27,7 @@ class State:
     build: Build
     failure: Outcome | None = None
     outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
-    beside: "State | None" = None
+    beside: "State | None" = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -45,26 +45,8 @@ class State:
 
         What spoilt the side that is measured with it has spoilt both.
         """
-        own = self._read(contract)
-        return own if self.beside is None else set_apart_with(own, self.beside._read(contract))
-
-    def _read(self, contract: Contract) -> list[Pass]:
-        return set_apart(
-            [
-                Pass(
-                    index=index,
-                    samples_ns=timing.samples_ns,
-                    loops=timing.loops,
-                    stop=timing.stop,
-                    clocks=timing.clocks,
-                    sm_mhz=timing.sm_mhz,
-                    other_processes=timing.other_processes,
-                )
-                for index, outcome in self.outcomes
-                for timing in outcome.timings
-                if timing.contract == contract
-            ]
-        )
+        own = _read(self, contract)
+        return own if self.beside is None else set_apart_with(own, _read(self.beside, contract))
 
     def pass_means_ns(self, contract: Contract) -> list[float]:
         """The interquartile mean of each pass under a contract that is not in quarantine."""
@@ -73,6 +55,26 @@ class State:
             for each in self.passes(contract)
             if not each.quarantine
         ]
+
+
+def _read(state: State, contract: Contract) -> list[Pass]:
+    """What was read of one side."""
+    return set_apart(
+        [
+            Pass(
+                index=index,
+                samples_ns=timing.samples_ns,
+                loops=timing.loops,
+                stop=timing.stop,
+                clocks=timing.clocks,
+                sm_mhz=timing.sm_mhz,
+                other_processes=timing.other_processes,
+            )
+            for index, outcome in state.outcomes
+            for timing in outcome.timings
+            if timing.contract == contract
+        ]
+    )
 
 
 def rows_of(
