@@ -23,7 +23,8 @@ _GIVEN_SHA = re.compile(r"[0-9a-f]{7,64}")
 _COMMITTED = re.compile(r"^committer .*> (-?\d+) [+-]\d+$", re.MULTILINE)
 _BRANCH_PREFIX = "refs/heads/"
 _REMOTE_PREFIX = "refs/remotes/"
-_UNSHALLOW = "the clone is shallow: fetch the rest with `git fetch --unshallow`"
+UNSHALLOW = "the clone is shallow: fetch the rest with `git fetch --unshallow`"
+"""What to do about a clone that holds too little."""
 
 
 def repository_root(path: Path) -> Path | None:
@@ -60,7 +61,7 @@ def resolve(root: Path, revision: str) -> str:
     if "is ambiguous" in answer.complaint:
         raise CommitError(f"{shown} names several objects in {where}: give more of its digits")
     if is_shallow(root):
-        raise CommitError(f"no commit {shown} in {where}: {_UNSHALLOW}, or check the spelling")
+        raise CommitError(f"no commit {shown} in {where}: {UNSHALLOW}, or check the spelling")
     if not run_git(root, "rev-list", "--all", "--max-count=1"):
         raise CommitError(f"no commit {shown} in {where}: the repository has no commits yet")
     raise CommitError(f"no commit {shown} in {where}: check the spelling, or `git fetch` it first")
@@ -117,7 +118,7 @@ def commit_range(root: Path, text: str) -> list[str]:
     start, end = resolve(root, first), resolve(root, last)
     if not is_ancestor(root, start, end):
         if is_shallow(root):
-            raise CommitError(f"{first}..{last} may be cut off here: {_UNSHALLOW}")
+            raise CommitError(f"{first}..{last} may be cut off here: {UNSHALLOW}")
         hint = f"; did you mean {last}..{first}?" if is_ancestor(root, end, start) else ""
         raise CommitError(
             f"{first} is no ancestor of {last}: a range A..B goes from an older commit "
@@ -126,8 +127,14 @@ def commit_range(root: Path, text: str) -> list[str]:
     listing = run_git(root, "rev-list", "--first-parent", "--reverse", end, f"^{start}")
     commits = listing.split()
     if _shallow_boundary(root).intersection(commits):
-        raise CommitError(f"{first}..{last} is cut off here: {_UNSHALLOW}")
+        raise CommitError(f"{first}..{last} is cut off here: {UNSHALLOW}")
     return commits
+
+
+def is_cut_off(root: Path, older: str, newer: str) -> bool:
+    """Whether a shallow clone lacks some of what a commit has beyond an older one."""
+    boundary = _shallow_boundary(root)
+    return bool(boundary.intersection(run_git(root, "rev-list", newer, f"^{older}").split()))
 
 
 def merge_base(root: Path, a: str, b: str) -> str:
@@ -140,11 +147,11 @@ def merge_base(root: Path, a: str, b: str) -> str:
     boundary = _shallow_boundary(root)
     if answer.status != 0:
         if boundary:
-            raise CommitError(f"the merge base of {a} and {b} is not here: {_UNSHALLOW}")
+            raise CommitError(f"the merge base of {a} and {b} is not here: {UNSHALLOW}")
         raise CommitError(f"{a} and {b} have no common ancestor: nothing to compare against")
     base = answer.output
     if boundary.intersection(run_git(root, "rev-list", first, second, f"^{base}").split()):
-        raise CommitError(f"the merge base of {a} and {b} may not be here: {_UNSHALLOW}")
+        raise CommitError(f"the merge base of {a} and {b} may not be here: {UNSHALLOW}")
     return base
 
 

@@ -26,6 +26,9 @@ NOISE_TRIGGER = "noise"
 GATE_TRIGGER = "gate"
 """What starts the two runs of a gate, which measure a head beside its base."""
 
+BISECT_TRIGGER = "bisect"
+"""What starts the two runs of one cell that a bisection measures beside each other."""
+
 
 class Status(StrEnum):
     """What became of one cell. Only ``PASSED`` carries samples."""
@@ -268,10 +271,10 @@ class Measurement:
 class Run:
     """What one invocation measured at one commit on one device.
 
-    ``trigger`` says what started it (``local``, ``range``, ``gate`` or ``noise``); ``attempt``
-    counts the runs that the store has of the same commit, or dirty tree, on the same testbed, this
-    one included. Runs that were measured together, in turns, share a ``pair``: passes of the same
-    index were in the same process. It is empty for a run by itself.
+    ``trigger`` says what started it (``local``, ``range``, ``gate``, ``bisect`` or ``noise``);
+    ``attempt`` counts the runs that the store has of the same commit, or dirty tree, on the same
+    testbed, this one included. Runs that were measured together, in turns, share a ``pair``: passes
+    of the same index were in the same process. It is empty for a run by itself.
     """
 
     run_id: str

@@ -55,6 +55,12 @@ class DeviceError(PerfciError):
     exit_code = ExitCode.DEVICE
 
 
+class IncomparableError(PerfciError):
+    """What is to be compared cannot be, whatever is measured."""
+
+    exit_code = ExitCode.INCOMPARABLE
+
+
 class MissingError(PerfciError):
     """What was asked to be shown or compared has not been recorded."""
 

@@ -115,14 +115,16 @@ def measure_pair(
     target: Target,
     server: PassServer,
     passes: int | Until,
+    timers: Sequence[str] | None = None,
     observer: Observer,
 ) -> tuple[Measured, Measured]:
     """Measure two sides in the same passes, each cell's in turns, as ``measure`` does one.
 
     ``contender`` has the cells of ``baseline``, in its order; cases and references are the
-    baseline's. A cell of which one side failed has no figures on the other.
+    baseline's. A cell of which one side failed has no figures on the other. ``timers`` are all of
+    the device where they are not named.
     """
-    timers = timers_on(target.device.kind)
+    timers = timers_on(target.device.kind) if timers is None else timers
 
     def is_over(sides: Sequence[Sequence[State]], complete: int, spent_s: float) -> bool:
         if isinstance(passes, int):

@@ -7,32 +7,38 @@ Where any of it is not known, the code is not known to be the same.
 """
 
 from perfci.build import Build
+from perfci.canonical import digest
 from perfci.modules import is_self_contained
 
 
 def is_same_code(before: Build, after: Build) -> bool:
     """Whether two builds of one environment run the same code, as far as all of it is known."""
-    if before.failed or after.failed or before.variant.kind != after.variant.kind:
-        return False
-    if before.variant.kind in ("python", "function"):
-        return _is_same_python(before, after)
-    one, other = before.code, after.code
-    if one.lack or other.lack or not one.host:
-        return False
-    return one == other and _links(before) == _links(after) is not None
+    return fingerprint(before) == fingerprint(after) != ""
 
 
-def _links(build: Build) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """What a library is linked with; None where that may be another one on each side."""
-    declared = build.variant.declaration
+def fingerprint(build: Build) -> str:
+    """A digest of all that a build runs, the environment aside; empty where that is not known."""
+    if build.failed:
+        return ""
+    if build.variant.kind in ("python", "function"):
+        known = _python(build)
+    else:
+        known = None if build.code.lack or not build.code.host else _compiled(build)
+    return "" if known is None else digest([build.variant.kind, *known])
+
+
+def _compiled(build: Build) -> list[object] | None:
+    """The code and what it is linked with; None where that may be another one on each side."""
+    declared, code = build.variant.declaration, build.code
     if any("-L" in flag or "/" in flag for flag in declared.flags):
         return None
-    return declared.flags, declared.libraries
+    device = sorted((name, sorted(kernels.items())) for name, kernels in code.device.items())
+    return [code.host, device, declared.flags, declared.libraries]
 
 
-def _is_same_python(before: Build, after: Build) -> bool:
-    if not (is_self_contained(before.variant) and is_self_contained(after.variant)):
-        return False
-    if before.variant.kind == "function":
-        return before.variant.function == after.variant.function
-    return bool(before.code.source) and before.code == after.code
+def _python(build: Build) -> list[object] | None:
+    if not is_self_contained(build.variant):
+        return None
+    if build.variant.kind == "function":
+        return [build.variant.function]
+    return [build.code.source] if build.code.source else None

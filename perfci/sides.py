@@ -86,6 +86,20 @@ def find_ends(root: Path, config: Config, *, base: str | None, head: str | None)
     return Ends(base=base_sha, head=None if in_tree else head_sha, found=found, branch=branch)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A commit by whose rules others are judged, checked out: its settings and its kernels.
+
+    ``config`` has the places of the project here, but for the kernels, which are in ``tree``.
+    ``pinned`` is the commit that it names as a baseline, if any.
+    """
+
+    tree: Path
+    config: Config
+    kernels: tuple[Kernel, ...]
+    pinned: str | None
+
+
 @contextmanager
 def check_out(
     config: Config, root: Path, ends: Ends, *, kernels: Path | None = None
@@ -96,29 +110,47 @@ def check_out(
     where files of a side are wrong, UsageError where the tree has changed meanwhile.
     """
     with ExitStack() as stack:
-        base_tree = stack.enter_context(commits.worktree(root, ends.base))
+        checked_out = check_out_base(config, root, ends.base, kernels=kernels, name="the base")
+        base = stack.enter_context(checked_out)
         head_tree = root
         if ends.head is not None:
             head_tree = stack.enter_context(commits.worktree(root, ends.head))
-        with _speaking_of("the base", base_tree):
-            base_config = _config_of(config, root, base_tree, kernels)
-            baseline = _kernels(base_config.kernels)
-            pins = read_baselines(base_config.root)
         with _speaking_of("the head", head_tree):
             head_config = _config_of(config, root, head_tree, kernels)
             proposed = _kernels(head_config.kernels)
             as_begun = _digest(head_config.kernels)
-            judged = _kernels(head_config.kernels, workloads=base_config.kernels)
+            contender = _judged_by(base, head_config.kernels)
         yield Sides(
             ends=ends,
-            trees=(base_tree, head_tree),
-            config=replace(base_config, root=config.root, store=config.store, cache=config.cache),
+            trees=(base.tree, head_tree),
+            config=base.config,
             proposed_config=head_config,
             base_commit=_commit(root, ends.base, ends.branch),
             head_commit=_head_commit(root, ends),
-            baseline=baseline,
-            contender=tuple(_under_rules_of(baseline, each) for each in judged),
+            baseline=base.kernels,
+            contender=contender,
             proposed=proposed,
+            pinned=base.pinned,
+        )
+
+
+@contextmanager
+def check_out_base(
+    config: Config, root: Path, sha: str, *, kernels: Path | None = None, name: str
+) -> Iterator[Base]:
+    """A commit in a temporary worktree, to judge others by.
+
+    ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which says what is wrong with files of ``name``.
+    """
+    with commits.worktree(root, sha) as tree:
+        with _speaking_of(name, tree):
+            own = _config_of(config, root, tree, kernels)
+            found = _kernels(own.kernels)
+            pins = read_baselines(own.root)
+        yield Base(
+            tree=tree,
+            config=replace(own, root=config.root, store=config.store, cache=config.cache),
+            kernels=found,
             pinned=pins[-1].commit if pins else None,
         )
         if _digest(head_config.kernels) != as_begun:
@@ -126,6 +158,31 @@ def check_out(
                 f"{head_config.kernels} has changed while it was measured: nothing of it is "
                 "recorded; let it rest, or commit it first"
             )
+
+
+@contextmanager
+def check_out_judged(
+    config: Config,
+    root: Path,
+    sha: str,
+    base: Base,
+    *,
+    kernels: Path | None = None,
+    name: str,
+) -> Iterator[tuple[Kernel, ...]]:
+    """The kernels of a commit with the base's references, cases and rules, in a worktree.
+
+    ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which says what is wrong with files of ``name``.
+    """
+    with commits.worktree(root, sha) as tree:
+        with _speaking_of(name, tree):
+            judged = _judged_by(base, _config_of(config, root, tree, kernels).kernels)
+        yield judged
+
+
+def _judged_by(base: Base, folder: Path) -> tuple[Kernel, ...]:
+    judged = _kernels(folder, workloads=base.config.kernels)
+    return tuple(_under_rules_of(base.kernels, each) for each in judged)
 
 
 def _usual_branches(config: Config) -> list[str]:

@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": ("perfci.cli.compare", "Compare two recorded commits, cell by cell."),
     "gate": ("perfci.cli.gate", "Judge a head by its base, cell by cell."),
     "baseline": ("perfci.cli.baseline", "Pin the commit that later ones are held against."),
+    "bisect": ("perfci.cli.bisect", "Find the commit that made a cell slower or wrong."),
     "history": ("perfci.cli.history", "List, export, import recorded runs."),
     "serve": ("perfci.cli.serve", "Serve the dashboard."),
 }

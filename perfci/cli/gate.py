@@ -18,14 +18,13 @@ from perfci.cli.options import (
     selection_options,
     store_option,
 )
-from perfci.cli.record import keep, say_unwatched
+from perfci.cli.record import counted, keep, say_unwatched
 from perfci.config import Config, child_environment
 from perfci.contest import Place, judge_head
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
 from perfci.gate import Gate, exit_code_of, worst_code
 from perfci.history import commits
-from perfci.history.model import Run
 from perfci.history.stores import Store, open_store
 from perfci.lock import lock_device
 from perfci.passes import PassServer
@@ -207,15 +206,6 @@ def _judge_on(
     marks = find_marks(request.root, sides.ends.base, sides.pinned)
     past = read_past(store, gate.after, marks, threshold=gate.threshold, floors=floors)
     return replace(gate, past=past)
-
-
-def _counted(run: Run, store: Store | None) -> Run:
-    """The run, with how many the store has of its commit or tree."""
-    if store is None:
-        return run
-    commit, testbed = run.commit, run.environment.testbed
-    earlier = store.runs(sha_prefix=commit.sha, testbed=testbed, studies=False)
-    return replace(run, attempt=1 + sum(each.commit.dirty == commit.dirty for each in earlier))
 
 
 def _show(gates: Sequence[Gate], form: str, *, fail_on_inconclusive: bool) -> None:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -53,3 +54,12 @@ def say_unwatched(reason: str) -> None:
     """Say why a GPU's state, its clocks above all, is not known; nothing without a reason."""
     if reason:
         click.echo(f"the GPU's state was not read: {reason}", err=True)
+
+
+def counted(run: Run, store: Store | None) -> Run:
+    """The run, with how many the store has of its commit or tree."""
+    if store is None:
+        return run
+    commit, testbed = run.commit, run.environment.testbed
+    earlier = store.runs(sha_prefix=commit.sha, testbed=testbed, studies=False)
+    return replace(run, attempt=1 + sum(each.commit.dirty == commit.dirty for each in earlier))

@@ -231,7 +231,7 @@ def _write_commands(gate: Gate) -> list[str]:
         return []
     lines = ["to see it again"]
     for words in commands[:_MOST_COMMANDS]:
-        lines += _broken(words)
+        lines += break_command(words)
     more = len(commands) - _MOST_COMMANDS
     return [*lines, *([f"  and {units.format_count(more)} more cells"] if more > 0 else []), ""]
 
@@ -243,7 +243,7 @@ def _command(gate: Gate) -> list[str]:
     return words
 
 
-def _broken(words: Sequence[str]) -> list[str]:
+def break_command(words: Sequence[str]) -> list[str]:
     """A command on as many lines as it takes, so that it can still be copied."""
     lines, line = [], " "
     for word in words:

@@ -1,0 +1,260 @@
+"""perfci bisect: the first commit from which on a cell is slower, wrong or not built."""
+
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfci.answer import Bisection, exit_code_of
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+    make_folder,
+    store_option,
+)
+from perfci.cli.record import counted, keep
+from perfci.compare import Floors, to_ratio
+from perfci.config import Config, child_environment
+from perfci.contest import Place, thresholds_of
+from perfci.device import environment, find_targets
+from perfci.errors import UsageError
+from perfci.flagged import Wanted, find_flagged
+from perfci.history import commits
+from perfci.history.midpoints import authored_at, require_ancestor
+from perfci.history.model import Run, Verdict
+from perfci.history.plain import plain
+from perfci.history.stores import Store, open_store
+from perfci.history.text import one_line
+from perfci.hunt import bisect
+from perfci.lock import lock_device
+from perfci.matching import Name
+from perfci.notebook import Notebook, Question, settings_of
+from perfci.passes import PassServer
+from perfci.progress import progress
+from perfci.reports.bisect import bisect_text, find_commands, interval_of
+from perfci.selection import Selection, refuse_unknown
+from perfci.sides import Base, check_out_base
+from perfci.studies import read_floors
+from perfci.suggest import did_you_mean
+from perfci.timers import TIMERS, timers_on
+from perfci.trials import Trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What the command line asks for, resolved."""
+
+    config: Config
+    root: Path
+    good: str
+    bad: str
+    wanted: Wanted
+    device: str | None
+    budget_s: float
+    out: Path | None
+
+
+@click.command("bisect")
+@click.argument("good", metavar="GOOD")
+@click.argument("bad", metavar="BAD")
+@click.option("--kernel", metavar="NAME", help="The kernel of the cell.")
+@click.option("--variant", metavar="NAME", help="The variant.")
+@click.option("--case", metavar="NAME", help="The case.")
+@click.option(
+    "--timer", metavar="NAME", help="cold, hot, host or cpu (default: the first that is slower)."
+)
+@click.option(
+    "--budget",
+    "budget_min",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    help="What it may take of a device; the same command goes on later.",
+)
+@device_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write run files into this folder instead of recording.",
+)
+@kernels_option
+@store_option
+@json_option
+def command(
+    good: str,
+    bad: str,
+    kernel: str | None,
+    variant: str | None,
+    case: str | None,
+    timer: str | None,
+    budget_min: float | None,
+    device: str | None,
+    out: Path | None,
+    kernels: str | None,
+    store: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    r"""Find the commit from which on a cell is slower, wrong or not built.
+
+    GOOD is an older commit that BAD builds on. It is measured first whether they differ at all.
+    Then commits between them are measured beside GOOD, in the same passes, until each is known to
+    be like GOOD or like BAD; the one that is left is measured beside its parents. References,
+    cases, tolerances and settings are those of GOOD at every commit.
+
+    What is not named of the cell is taken from the runs that are recorded of both: the cell that
+    is worst at BAD. What does not build or has no such kernel is skipped, the same code is not
+    measured again. After an interruption the same command goes on.
+
+    Exits with 0 where the commit was found, 8 where it cannot be told.
+
+    \b
+    Example:
+      perfci bisect v1.0 HEAD                    the cell that is recorded as worst
+      perfci bisect HEAD~40 HEAD --kernel axpb --variant plain --case large
+      perfci bisect v1.0 HEAD --kernel axpb --timer host --budget 30
+    """
+    config = config_of(store, kernels)
+    root = commits.repository_root(config.root)
+    if root is None:
+        raise UsageError(f"{config.root} is in no git repository: there is nothing to bisect")
+    require_ancestor(root, good, bad)
+    request = _Request(
+        config=config,
+        root=root,
+        good=commits.resolve(root, good),
+        bad=commits.resolve(root, bad),
+        wanted=Wanted(kernel=kernel, variant=variant, case=case, timer=timer),
+        device=device,
+        budget_s=math.inf if budget_min is None else 60 * budget_min,
+        out=out,
+    )
+    if out is not None:
+        make_folder(out)
+    with ExitStack() as stack:
+        name = f"commit {request.good[:10]}"
+        base = stack.enter_context(check_out_base(config, root, request.good, name=name))
+        needed = out is None or not request.wanted.is_whole
+        history = stack.enter_context(open_store(config.store)) if needed else None
+        bisection = _bisect(request, base, history)
+    culprit = bisection.suspects[0] if len(bisection.suspects) == 1 else None
+    authored = authored_at(root, culprit.sha) if culprit else None
+    if as_json:
+        echo_json(_told(bisection, authored))
+    else:
+        echo_lines(bisect_text(bisection, authored))
+    return int(exit_code_of(bisection.ending))
+
+
+def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
+    compiling = any(v.declaration.compiles for each in base.kernels for v in each.variants)
+    server = PassServer(child_environment(base.config.cache), compiling=compiling)
+    targets = find_targets(request.device, server.probe_gpus)
+    if len(targets) != 1:
+        raise UsageError("a bisection measures on one device: name one with --device")
+    where = environment(targets[0].device, base.config)
+    floors = {} if store is None else read_floors(store, [where.testbed])
+    wanted = request.wanted
+    if not wanted.is_whole and store is not None:
+        wanted = _find_cell(request, store, where.testbed, floors)
+    cell = _checked(wanted, base, targets[0].device.kind)
+    question = Question(
+        good=request.good,
+        bad=request.bad,
+        kernel=cell[0],
+        variant=cell[1],
+        case=cell[2],
+        timer=wanted.timer or "",
+        environment=where,
+        settings=settings_of(base.config),
+    )
+    notebook = Notebook(base.config.cache, question)
+    if notebook.findings:
+        _tell(f"going on after {len(notebook.findings)} steps that are known")
+
+    def record(run: Run) -> None:
+        kept = store if request.out is None else None
+        path = request.out / f"{run.run_id}.json.gz" if request.out else None
+        keep(counted(run, kept), kept, path)
+
+    with progress() as observer, lock_device(targets[0].device):
+        place = Place(
+            root=request.root, target=targets[0], server=server, floors=floors, observer=observer
+        )
+        trials = Trials(
+            config=request.config,
+            root=request.root,
+            base=base,
+            base_sha=request.good,
+            name=cell,
+            place=place,
+            environment=where,
+            thresholds=thresholds_of(base.config),
+            deadline_s=time.monotonic() + request.budget_s,
+            keep=record,
+        )
+        return bisect(question, trials, notebook, _tell)
+
+
+def _tell(line: str) -> None:
+    click.echo(one_line(line), err=True)
+
+
+def _find_cell(request: _Request, store: Store, testbed: str, floors: Floors) -> Wanted:
+    """The cell that is recorded as worst, and the timer by which it is slower."""
+    flagged = find_flagged(
+        store,
+        request.config.root,
+        (request.good, request.bad),
+        request.wanted,
+        testbed=testbed,
+        threshold=request.config.threshold,
+        floors=floors,
+    )
+    first = flagged[0]
+    key = first.key
+    slower = first.verdict is Verdict.REGRESSION
+    timer = key.contract.partition("/")[0] if slower else request.wanted.timer
+    more = f", the worst of {len(flagged)} that are recorded as such" if len(flagged) > 1 else ""
+    _tell(f"{key.kernel}/{key.variant}/{key.case} {key.contract} is {first.verdict}{more}")
+    return Wanted(kernel=key.kernel, variant=key.variant, case=key.case, timer=timer)
+
+
+def _checked(wanted: Wanted, base: Base, device_kind: str) -> Name:
+    """The cell's name. Raises UsageError where the good end has none such, or no such timer."""
+    named = (wanted.kernel or "", wanted.variant or "", wanted.case or "")
+    kernel, variant, case = named
+    refuse_unknown(base.kernels, Selection(kernels=(kernel,), variants=(variant,), cases=(case,)))
+    timers = [TIMERS[name].contract.timer for name in timers_on(device_kind)]
+    if wanted.timer is not None and wanted.timer not in timers:
+        raise UsageError(
+            f"no timer '{wanted.timer}' on {device_kind} {did_you_mean(wanted.timer, timers)}"
+        )
+    return named
+
+
+def _told(bisection: Bisection, authored: datetime | None) -> dict[str, Any]:
+    """The bisection as plain values."""
+    told = plain(bisection)
+    del told["findings"]
+    return {
+        **told,
+        "authored_at": plain(authored),
+        "steps": [
+            {
+                **plain(finding),
+                "commit": plain(commit),
+                "ratio": None if finding.change is None else to_ratio(finding.change.mean),
+                "interval": interval_of(finding.change),
+            }
+            for commit, finding in bisection.findings
+        ],
+        "commands": find_commands(bisection),
+    }
