@@ -11,7 +11,7 @@ from perfci.bisection import Likeness
 from perfci.compare import to_ratio
 from perfci.history.model import Commit, Comparison
 from perfci.notebook import Finding, Symptom
-from perfci.reports.columns import Column, lay_out, wrap
+from perfci.reports.columns import WIDTH, Column, lay_out, shorten, wrap
 from perfci.reports.comparison import comparison_table
 from perfci.reports.gate import break_command
 from perfci.reports.text import head, name_commit, paint
@@ -171,7 +171,7 @@ def _write_answer(bisection: Bisection, authored_at: datetime | None) -> Iterato
         text = "Only commits that were skipped are left. The first bad one is one of"
         yield from wrap(text, indent=0)
         for each in suspects:
-            yield head(f"  {units.shorten_sha(each.sha)}", each.subject)
+            yield _indented(units.shorten_sha(each.sha), each.subject)
     else:
         yield from _write_culprit(bisection, suspects[0], authored_at)
 
@@ -181,7 +181,8 @@ def _write_culprit(
 ) -> Iterator[str]:
     merge = "the merge " if len(culprit.parents) > 1 else ""
     yield click.style(f"The first bad commit is {merge}{culprit.sha[:40]}", fg="red")
-    yield from (f"  {line}" for line in lay_out_facts(culprit, authored_at))
+    written = [units.format_date(authored_at)] if authored_at else []
+    yield _indented(*written, culprit.subject)
     for each in bisection.confirmations:
         yield from wrap(describe_confirmation(each), indent=2)
         yield from wrap("; ".join(each.differences), indent=4)
@@ -194,12 +195,6 @@ def _write_culprit(
     elif len(culprit.parents) > 1:
         text = "None of its parents is bad by itself: the merge is"
         yield from wrap(text, indent=2)
-
-
-def lay_out_facts(commit: Commit, authored_at: datetime | None) -> list[str]:
-    """When a commit was written, and its subject."""
-    facts = [units.format_date(authored_at)] if authored_at else []
-    return [head(*facts, commit.subject)]
 
 
 def describe_confirmation(confirmation: Confirmation) -> str:
@@ -219,6 +214,10 @@ def _describe_change(comparison: Comparison) -> str:
         f"{units.format_change(comparison.ratio)}, {units.format_interval(comparison.interval)}, "
         f"in {_count(comparison.paired_passes, 'pass', 'passes')}"
     )
+
+
+def _indented(*parts: str) -> str:
+    return f"  {shorten(head(*parts), WIDTH - 2)}"
 
 
 def _count(count: int, one: str, many: str | None = None) -> str:
