@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from perfci.history.model import GATE_TRIGGER, Commit, Run, RunSummary
+from perfci.history.model import BISECT_TRIGGER, GATE_TRIGGER, Commit, Run, RunSummary
+
+_OF_SOME_CELLS = (GATE_TRIGGER, BISECT_TRIGGER)
 
 
 def on_line(commit: Commit) -> bool:
@@ -16,11 +18,11 @@ def line_order(runs: Iterable[Run | RunSummary]) -> list[Commit]:
     A commit without a position takes it from a neighbour by its first parent; where no neighbour
     has one either, the chain of them stands at the end, chains ordered by when first recorded.
     Commits of the same position (one of them amended or rebased away) stay, in the order in which
-    they were first recorded. Dirty trees are left out, and what only a gate has measured: it
-    measures cells that changed, of heads that may never be merged.
+    they were first recorded. Dirty trees are left out, and what only a gate or a
+    bisection has measured: these measure some cells, of heads that may never be merged.
     """
     recorded = sorted(
-        (run for run in runs if on_line(run.commit) and run.trigger != GATE_TRIGGER),
+        (run for run in runs if on_line(run.commit) and run.trigger not in _OF_SOME_CELLS),
         key=lambda run: (run.started_at, run.run_id),
     )
     commits: dict[str, Commit] = {}

@@ -132,6 +132,11 @@ def check_out(
             proposed=proposed,
             pinned=base.pinned,
         )
+        if _digest(head_config.kernels) != as_begun:
+            raise UsageError(
+                f"{head_config.kernels} has changed while it was measured: nothing of it is "
+                "recorded; let it rest, or commit it first"
+            )
 
 
 @contextmanager
@@ -140,7 +145,8 @@ def check_out_base(
 ) -> Iterator[Base]:
     """A commit in a temporary worktree, to judge others by.
 
-    ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which says what is wrong with files of ``name``.
+    ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which
+    says what is wrong with files of ``name``.
     """
     with commits.worktree(root, sha) as tree:
         with _speaking_of(name, tree):
@@ -153,11 +159,6 @@ def check_out_base(
             kernels=found,
             pinned=pins[-1].commit if pins else None,
         )
-        if _digest(head_config.kernels) != as_begun:
-            raise UsageError(
-                f"{head_config.kernels} has changed while it was measured: nothing of it is "
-                "recorded; let it rest, or commit it first"
-            )
 
 
 @contextmanager
@@ -172,7 +173,8 @@ def check_out_judged(
 ) -> Iterator[tuple[Kernel, ...]]:
     """The kernels of a commit with the base's references, cases and rules, in a worktree.
 
-    ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which says what is wrong with files of ``name``.
+    ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which
+    says what is wrong with files of ``name``.
     """
     with commits.worktree(root, sha) as tree:
         with _speaking_of(name, tree):

@@ -62,13 +62,15 @@ class Specimen:
 class Trials:
     """One cell, at whatever commit, in one place, while the budget lasts.
 
-    ``keep`` takes each run that was measured; ``passes`` counts them.
+    ``kernels`` is their folder where settings have no say. ``keep`` takes each run that was
+    measured, ``passes`` counts their passes.
     """
 
     config: Config
     root: Path
     base: Base
     base_sha: str
+    kernels: Path | None
     name: Name
     place: Place
     environment: Environment
@@ -86,7 +88,12 @@ class Trials:
             return
         try:
             with check_out_judged(
-                self.config, self.root, sha, self.base, name=f"commit {sha[:10]}"
+                self.config,
+                self.root,
+                sha,
+                self.base,
+                kernels=self.kernels,
+                name=f"commit {sha[:10]}",
             ) as kernels:
                 yield self._specimen(commit, kernels)
         except ConfigurationError as error:
@@ -94,15 +101,21 @@ class Trials:
 
     def _specimen(self, commit: Commit, kernels: tuple[Kernel, ...]) -> Specimen:
         cell = self._find(kernels)
-        if shared := modules_in(self.root, cell.variant):
-            raise UntestableError(
-                f"every commit would run the working tree's module {shared[0]}; "
-                "install it elsewhere"
-            )
+        for name, path in modules_in(self.root, cell.variant).items():
+            if not commits.is_unchanged(self.root, path, self.base_sha, commit.sha):
+                raise UntestableError(
+                    f"it has another module {name}, of which the working tree's would be run"
+                )
         architectures = architectures_for(self.base.config, self.place.target)
         (build,) = build_all([cell.variant], self.base.config, architectures, self.place.observer)
+        # Where the worktree lies is nobody's concern, and another one's each time.
+        message = build.message.replace(f"{cell.kernel.folder.parent}/", "")
         return Specimen(
-            commit=commit, kernels=kernels, cell=cell, build=build, code=fingerprint(build)
+            commit=commit,
+            kernels=kernels,
+            cell=cell,
+            build=replace(build, message=message),
+            code=fingerprint(build),
         )
 
     def _find(self, kernels: Sequence[Kernel]) -> Cell:

@@ -57,6 +57,7 @@ class _Request:
     root: Path
     good: str
     bad: str
+    kernels: Path | None
     wanted: Wanted
     device: str | None
     budget_s: float
@@ -131,6 +132,7 @@ def command(
         root=root,
         good=commits.resolve(root, good),
         bad=commits.resolve(root, bad),
+        kernels=config.kernels if kernels else None,
         wanted=Wanted(kernel=kernel, variant=variant, case=case, timer=timer),
         device=device,
         budget_s=math.inf if budget_min is None else 60 * budget_min,
@@ -140,7 +142,8 @@ def command(
         make_folder(out)
     with ExitStack() as stack:
         name = f"commit {request.good[:10]}"
-        base = stack.enter_context(check_out_base(config, root, request.good, name=name))
+        checked_out = check_out_base(config, root, request.good, kernels=request.kernels, name=name)
+        base = stack.enter_context(checked_out)
         needed = out is None or not request.wanted.is_whole
         history = stack.enter_context(open_store(config.store)) if needed else None
         bisection = _bisect(request, base, history)
@@ -193,6 +196,7 @@ def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
             root=request.root,
             base=base,
             base_sha=request.good,
+            kernels=request.kernels,
             name=cell,
             place=place,
             environment=where,

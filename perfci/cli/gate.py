@@ -188,7 +188,7 @@ def _judge(
 def _record(gate: Gate, request: _Request, store: Store | None) -> None:
     for run in gate.runs:
         file = request.out / f"{run.run_id}.json.gz" if request.out else None
-        keep(_counted(run, store), store, file)
+        keep(counted(run, store), store, file)
 
 
 def _judge_on(

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfci.history.commits import commit_range, read_commit
-from perfci.history.model import GATE_TRIGGER, Commit
+from perfci.history.model import BISECT_TRIGGER, GATE_TRIGGER, Commit
 from perfci.history.order import line_order, on_line, previous_on_line
 from perfci.history.summary import run_summary
 
@@ -44,9 +44,10 @@ def test_positions_decide_not_the_clock(recorded):
     assert order([run_summary(run) for run in runs]) == "abcd"
 
 
-def test_what_only_a_gate_has_measured_is_on_no_line(recorded):
+@pytest.mark.parametrize("trigger", [GATE_TRIGGER, BISECT_TRIGGER])
+def test_what_only_a_gate_or_a_bisection_has_measured_is_on_no_line(recorded, trigger):
     first, gated, last = recorded(("a", 0, ""), ("b", 1, ""), ("c", 2, ""))
-    gated = replace(gated, trigger=GATE_TRIGGER)
+    gated = replace(gated, trigger=trigger)
     assert order([first, gated, last]) == "ac"
     assert order([first, gated, last, replace(gated, run_id="r9", trigger="push")]) == "abc"
 
