@@ -7,6 +7,10 @@ it did to the others. Floors are found from passes that are drawn likewise. Then
 15 µs, drawn anew for each gate, is made slower in every pass. An alarm is a regression or an
 improvement at any look; a slow-down counts as called after so many passes if it is one then.
 
+Before that it is said how often p-values of single cells, in which nothing changed, fall below some
+levels: more often than by the level would mean that noise has heavier tails than the rule allows
+for. A study's cells have means of their own, however small, which 48 passes begin to see.
+
 Without a study, passes are drawn from a model that is named as such: synthetic.
 
     perfci noise --passes 72 --out recorded
@@ -17,6 +21,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -34,6 +39,7 @@ from perfci.pairs import log_ratios
 from perfci.rule import LOOKS, Array, Family, Ruling, moments, rule
 
 ALPHA = 0.05
+LEVELS = (0.01, 0.001, 0.0001)
 SLOW_DOWNS = (0.015, 0.02, 0.05)
 SHORT_NS = (5_000.0, 15_000.0)
 _EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -170,13 +176,16 @@ def command(
         for line in _describe(study, short, count, study_passes, threshold):
             click.echo(line)
         for size in dict.fromkeys((len(study.names), cells)):
+            draw = partial(
+                draw_gates, study, count=count, cells=size, passes=study_passes, threshold=threshold
+            )
+            click.echo(f"\n{size} cells")
+            for line in describe_tails(draw(np.random.default_rng(seed))):
+                click.echo(line)
             for each in rules or ("ladder",):
                 source = np.random.default_rng(seed)
-                drawn = draw_gates(
-                    study, source, count=count, cells=size, passes=study_passes, threshold=threshold
-                )
-                click.echo(f"\n{each}, {size} cells")
-                for line in simulate(drawn, RULES[each], short, source):
+                click.echo(f"  {each}")
+                for line in simulate(draw(source), RULES[each], short, source):
                     click.echo(line)
 
 
@@ -268,6 +277,18 @@ def draw_gates(
         yield Gates(ratios=sides * _draw(study, source, gates, cells, LOOKS[-1]), family=family)
 
 
+def describe_tails(drawn: Iterator[Gates]) -> Iterator[str]:
+    """How often the p-value of a cell falls below a level after each rung, in percent."""
+    below, count = np.zeros((len(LOOKS) - 1, len(LEVELS))), 0
+    for gates in drawn:
+        count += gates.family.spread.size
+        for look, ruling in zip(range(len(below)), _rulings(gates), strict=False):
+            below[look] += [np.count_nonzero(ruling.p_value < level) for level in LEVELS]
+    yield "    p below  " + "".join(f"{passes:>5} passes" for passes in LOOKS[:-1])
+    for level, shares in zip(LEVELS, below.T / count, strict=True):
+        yield f"    {level:>8.2%} " + "".join(f"{share:>12.3%}" for share in shares)
+
+
 def simulate(
     drawn: Iterator[Gates], decide: Rule, short: Array, source: np.random.Generator
 ) -> Iterator[str]:
@@ -288,10 +309,10 @@ def simulate(
             for column, passes in enumerate(looks):
                 called[row, column] += slower[LOOKS.index(passes)][planted].sum()
     at_most = betaincinv(alarming + 1.0, count - alarming, 0.95) if alarming < count else 1.0
-    yield f"  false alarms in {alarming} of {count} gates (95 % sure: under {at_most:.1%})"
-    yield "  slow-down   " + "".join(f"{passes:>4} passes" for passes in looks)
+    yield f"    false alarms in {alarming} of {count} gates (95 % sure: under {at_most:.1%})"
+    yield "    slow-down" + "".join(f"{passes:>5} passes" for passes in looks)
     for slow_down, row in zip(SLOW_DOWNS, called / count, strict=True):
-        yield f"  {slow_down:>8.1%}    " + "".join(f"{share:>11.1%}" for share in row)
+        yield f"    {slow_down:>8.1%} " + "".join(f"{share:>12.1%}" for share in row)
 
 
 def _describe(

@@ -80,13 +80,19 @@ def _power(text: str) -> list[list[float]]:
     return [[float(each.rstrip("%")) / 100 for each in row.split()] for row in rows]
 
 
+def _tails(text: str) -> np.ndarray:
+    """How often p-values fell below 1 %, 0.1 % and 0.01 %, after each rung."""
+    rows = re.findall(r"^ +0?(?:1\.00|0\.10|0\.01)% +(.*)$", text, re.MULTILINE)
+    return np.array([[float(each.rstrip("%")) / 100 for each in row.split()] for row in rows])
+
+
 def test_a_recorded_study_is_what_gates_are_drawn_from(tmp_path: Path) -> None:
     _record(tmp_path)
     done = _decide(tmp_path, "--gates", "20", "--cells", "40")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Some CPU, 2026-03-01, 20 passes of 6 cells (1 left out)\n")
     assert "slowed down: one of 6 cells, paired spread 0." in done.stdout
-    assert re.findall(r"^ladder, (\d+) cells$", done.stdout, re.MULTILINE) == ["6", "40"]
+    assert re.findall(r"^(\d+) cells$", done.stdout, re.MULTILINE) == ["6", "40"]
     assert _false_alarms(done.stdout) == [0, 0]
     assert _power(done.stdout)[2] == [1.0, 1.0, 1.0]
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -168,6 +174,8 @@ def test_the_ladder_keeps_to_its_promises_on_the_synthetic_study(tmp_path: Path)
     """At most one false alarm in 100 gates, and 95 % of the slow-downs in time."""
     done = _decide(tmp_path, "--gates", "400")
     assert max(_false_alarms(done.stdout)) <= 4
+    of_three_hundred = _tails(done.stdout)[3:, :3]
+    assert (of_three_hundred <= 1.5 * np.array([[0.01], [0.001], [0.0001]])).all()
     power = _power(done.stdout)
     assert power[0][0] >= 0.95  # 1.5 % within 12 passes, in the suite itself
     for two, five in (power[1:3], power[4:6]):
