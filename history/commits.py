@@ -196,7 +196,7 @@ def line_of(root: Path, sha: str, branch: str) -> str:
 
 def is_unchanged(root: Path, path: Path, base: str, head: str | None) -> bool:
     """Whether a path holds the same in the working tree, in a commit and, if given, in another."""
-    inside = str(path.relative_to(root))
+    inside = f":(literal){path.relative_to(root)}"
     for ends in ([base], [base, head] if head is not None else []):
         if ask_git(root, "diff", "--quiet", *ends, "--", inside).status != 0:
             return False

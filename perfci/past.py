@@ -78,7 +78,9 @@ def read_past(
             compared = compare(side, after, threshold=threshold, floors=floors)
             timed = tuple(each for each in compared if each.ratio is not None)
             since.append(Since(name=name, commit=side.runs[0].commit, comparisons=timed))
-    recorded = store.cells(run_ids=[run.run_id for run in runs])
+    ids = [run.run_id for run in runs]
+    kernels = sorted({cell.kernel for cell in after.cells})
+    recorded = [cell for each in kernels for cell in store.cells(run_ids=ids, kernel=each)]
     return Past(since=tuple(since), best=tuple(find_best(after, runs, recorded)))
 
 

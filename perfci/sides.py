@@ -70,6 +70,11 @@ def find_ends(root: Path, config: Config, *, base: str | None, head: str | None)
         base_sha, found = commits.resolve(root, base), base
         if not commits.is_ancestor(root, base_sha, head_sha):
             common = commits.merge_base(root, base_sha, head_sha)
+            if common == head_sha:
+                raise UsageError(
+                    f"{head or 'HEAD'} is an ancestor of {base}, the older of the two: did you "
+                    f"mean --base {head or 'HEAD'} --head {base}?"
+                )
             raise UsageError(
                 f"{base} is no ancestor of {head or 'HEAD'}, so that what it has beyond their "
                 f"merge base would be held against the head; give --base {common[:10]}"

@@ -102,6 +102,11 @@ def _older(root: Path) -> list[str]:
     return ["--base", "topic"]
 
 
+def _swapped(root: Path) -> list[str]:
+    scratch.commit_all(root, "two")
+    return ["--base", "HEAD", "--head", "main"]
+
+
 @pytest.mark.parametrize(
     ("prepare", "code", "words"),
     [
@@ -111,8 +116,9 @@ def _older(root: Path) -> list[str]:
         (lambda _: ["--head", "--all"], 2, "'--all' is no commit"),
         (_unrelated, 2, "have no common ancestor"),
         (_older, 2, "topic is no ancestor of HEAD"),
+        (_swapped, 2, "did you mean --base main --head HEAD?"),
     ],
-    ids=["same", "same by name", "no base", "no head", "unrelated", "no ancestor"],
+    ids=["same", "same by name", "no base", "no head", "unrelated", "no ancestor", "swapped"],
 )
 def test_what_has_no_base_is_one_line(
     root: Path,
