@@ -140,8 +140,8 @@ class Source:
 
 
 PLANTED: Mapping[str, Mapping[str, str]] = {
-    "slower": {"turns": "rows * columns * 2"},
-    "one_case": {"turns": "rows == 1024 ? rows * columns * 13 / 3 : rows * columns"},
+    "slower": {"turns": "rows * columns * 11 / 5"},
+    "one_case": {"turns": "rows == 1024 ? rows * columns * 5 : rows * columns"},
     "wrong": {"bound": "columns - (rows == columns)"},
 }
 EXPECTED: Mapping[str, tuple[str, Sequence[str]]] = {
@@ -227,7 +227,8 @@ def gate_all(kind: str, folder: Path, harmless: int, budget_min: float) -> int:
         mistakes += not is_right
         print(
             f"{'right' if is_right else 'WRONG'}  commit {number:2}  {gate['passes']:2} passes  "
-            f"{time.monotonic() - start_s:6.1f} s  {', '.join(map('/'.join, called)) or '-'}"
+            f"{time.monotonic() - start_s:6.1f} s  {', '.join(map('/'.join, called)) or '-'}",
+            flush=True,
         )
     print(f"{kind}: {mistakes} mistakes in {len(chosen) + 1} gates")
     return int(mistakes > 0)

@@ -49,6 +49,9 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Gated:
     (root / ".gitignore").write_text(".perfci/\n")
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "one")
+    scratch.git(root, "tag", "v1.0")
+    recorded = scratch.perfci(root, "run", "--variant", "slower", "--case", "large", "--passes=3")
+    assert recorded.returncode == 0, recorded.stderr
     scratch.git(root, "switch", "-q", "-c", "topic")
     scratch.write_kernel(
         root,
@@ -64,7 +67,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Gated:
     ended = scratch.perfci(root, "gate")
     assert "Traceback" not in ended.stderr
     with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
-        runs = [store.run(each.run_id) for each in store.runs()]
+        runs = [store.run(each.run_id) for each in store.runs() if each.trigger == "gate"]
     return Gated(root, ended.returncode, ended.stdout.splitlines(), runs)
 
 
@@ -107,6 +110,13 @@ def test_it_is_said_why_and_how_to_see_it_again(gated: Gated) -> None:
     assert "12 passes in " in text  # no alarm before it is confirmed
 
 
+def test_it_is_said_how_far_it_lies_from_the_last_release_and_the_best(gated: Gated) -> None:
+    text = "\n".join(gated.lines)
+    release = scratch.git(gated.root, "rev-parse", "v1.0")[:10]
+    assert f"  since v1.0 ({release}): 1 of 1 cells slower\n    axpb/slower/large" in text
+    assert "  off the best ever recorded by more than +5.0 %: 1 of 1 cells\n" in text
+
+
 def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Gated) -> None:
     head, base = _ordered(gated)
     assert {each.trigger for each in gated.runs} == {"gate"}
@@ -115,7 +125,9 @@ def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Ga
     assert len(rows["slower", "large"].passes) == 12
     assert rows["added", "large"].status is Status.PASSED
     assert (base.commit.branch, head.commit.branch) == ("main", "topic")
-    assert order_branch(_summaries(gated), "main") == []  # which is for whole runs
+    gates = [each for each in _summaries(gated) if each.trigger == "gate"]
+    assert len(gates) == 2
+    assert order_branch(gates, "main") == []  # which is for whole runs
     compared = scratch.perfci(gated.root, "compare", base.commit.sha, head.commit.sha)
     assert "paired, 12 passes" in compared.stdout
 
