@@ -1,4 +1,4 @@
-"""Make three repositories of 40 commits, one of them bad, and see whether `perfci gate` names it.
+"""Make three repositories of 40 commits, one of them bad, and see whether perfci names it.
 
 Each has a small kernel of its own, of two variants at three shapes, that needs no GPU. The other
 commits are what a project has: a README, comments and names, which leave the code the same, and
@@ -10,10 +10,12 @@ messages, which do not. The bad commit
 
     python examples/planted_repository.py make slower /tmp/planted
     python examples/planted_repository.py gate slower /tmp/planted --harmless 20
+    python examples/planted_repository.py bisect slower /tmp/planted
 
 `gate` makes the repository where there is none, runs `perfci gate` over the bad commit and over so
 many harmless ones, each against its first parent, and exits with 0 only if the bad one alone, and
-in the right cells, was called.
+in the right cells, was called. `bisect` runs `perfci bisect` over all 40 commits for one of the
+cells, and exits with 0 only if it finds the bad one.
 """
 
 import argparse
@@ -155,7 +157,7 @@ EXPECTED: Mapping[str, tuple[str, Sequence[str]]] = {
 def main() -> None:
     """Do what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("act", choices=("make", "gate"))
+    parser.add_argument("act", choices=("make", "gate", "bisect"))
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--harmless", type=int, default=20, metavar="N")
@@ -165,6 +167,8 @@ def main() -> None:
         make(asked.kind, asked.folder)
     if asked.act == "gate":
         sys.exit(gate_all(asked.kind, asked.folder, asked.harmless, asked.budget))
+    if asked.act == "bisect":
+        sys.exit(bisect(asked.kind, asked.folder))
 
 
 def make(kind: str, folder: Path) -> None:
@@ -232,6 +236,29 @@ def gate_all(kind: str, folder: Path, harmless: int, budget_min: float) -> int:
         )
     print(f"{kind}: {mistakes} mistakes in {len(chosen) + 1} gates")
     return int(mistakes > 0)
+
+
+def bisect(kind: str, folder: Path) -> int:
+    """Look for the bad commit among all; 0 where it was found."""
+    shas = _git(folder, 0, "rev-list", "--reverse", "main").split()
+    cell = ["--kernel", "running_sum", "--variant", "plain", "--case", EXPECTED[kind][1][0]]
+    command = [sys.executable, "-m", "perfci", "bisect", shas[0], shas[-1], "--json"]
+    done = subprocess.run(
+        [*command, *cell, "--device", "cpu"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    told: dict[str, Any] = json.loads(done.stdout)
+    found = [shas.index(each["sha"]) + 1 for each in told["suspects"]]
+    is_right = (done.returncode, found) == (0, [BAD])
+    print(
+        f"{'right' if is_right else 'WRONG'}  {kind}: {told['ending']}, commit "
+        f"{', '.join(map(str, found))} of {told['count'] + 1}, {len(told['steps'])} steps, "
+        f"{told['passes']} passes, {told['spent_s']:.0f} s, confidence {told['confidence']:.4f}"
+    )
+    return int(not is_right)
 
 
 def _expected(kind: str) -> list[tuple[str, str, str]]:

@@ -83,13 +83,14 @@ def _compare(
         return Ends(proof=Proof(symptom=Symptom.UNBUILT, message=message))
     if good.code and good.code == bad.code:
         return Ends(reason="they run the same code, so that there is nothing to be measured")
-    tell("measuring whether the ends differ")
     if good.cell.case.timed:
+        tell("measuring whether the ends differ")
         wait = slower_or_decided(trials)
         sides, look = trials.pair(good, bad, timers_of(trials, question.timer), wait)
         _require_right(good, [each for each in sides[0].cells if each.status.is_failure])
         if not any(each.status.is_failure for each in sides[1].cells):
             return _by_latency(trials, question, sides, look)
+    tell(f"checking each end {CHECKS} times")
     return _by_checks(trials, good, bad)
 
 

@@ -204,7 +204,11 @@ def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
             deadline_s=time.monotonic() + request.budget_s,
             keep=record,
         )
-        return bisect(question, trials, notebook, _tell)
+        try:
+            return bisect(question, trials, notebook, _tell)
+        except KeyboardInterrupt:
+            _tell("what was found is kept; the same command goes on")
+            raise
 
 
 def _tell(line: str) -> None:

@@ -35,3 +35,11 @@ def test_the_bad_commit_alone_is_called(tmp_path: Path) -> None:
     assert "right  commit 27" in ended.stdout
     assert "incorrect/plain/square" in ended.stdout
     assert ended.stdout.endswith("wrong: 0 mistakes in 4 gates\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["slower", "one_case", "wrong"])
+def test_the_bad_commit_is_found_among_all(tmp_path: Path, kind: str) -> None:
+    ended = _run(tmp_path / "root", "bisect", kind, str(tmp_path / "root"))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.startswith(f"right  {kind}: found, commit 27 of 40, ")
