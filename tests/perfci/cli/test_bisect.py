@@ -10,7 +10,11 @@ from typing import Any
 
 import planted
 import pytest
+import records
 import scratch
+
+from perfci.history.model import Status
+from perfci.history.stores import open_store
 
 CELL = ("--kernel", "axpb", "--variant", "plain", "--case", "large", "--device", "cpu")
 _BROKEN = "int perfci_run(\n"
@@ -211,6 +215,40 @@ def test_without_a_record_the_cell_must_be_named(root: Path, call: Callable[...,
     assert "name the cell with --kernel, --variant and --case" in ended.err
 
 
+def _record(root: Path, sha: str, *statuses: tuple[str, Status]) -> None:
+    """Record a run at a commit in which these variants ended so at the case that is timed."""
+    rows = [
+        records.measurement(
+            (100.0, 101.0, 99.0) if status is Status.PASSED else (),
+            kernel="axpb",
+            variant=variant,
+            case="large",
+            status=status,
+        )
+        for variant, status in statuses
+    ]
+    run = records.run(*rows, run_id=f"r{sha[:10]}", sha=sha, testbed="scratch")
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        store.add(run)
+
+
+def test_the_cell_is_the_worst_of_those_that_are_recorded(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    (root / "kernels/axpb/fine.cpp").write_text(scratch.PLAIN)
+    good = planted.commit(root, "Two variants")
+    shas = _break(root, 4, 3)
+    _record(root, good, ("plain", Status.PASSED), ("fine", Status.PASSED))
+    _record(root, shas[-1], ("plain", Status.BUILD_FAILED), ("fine", Status.PASSED))
+    ended = call(root, "bisect", good, "HEAD", "--device", "cpu")
+    assert ended.code == 0, ended.err
+    assert "axpb/plain/large cpu/1 is missing" in ended.err
+    assert f"The first bad commit is {shas[2]}" in ended.out
+    ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--variant", "fine")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no cell is recorded as worse at " in ended.err
+
+
 def test_outside_of_a_repository_there_is_nothing_to_search(
     tmp_path: Path, call: Callable[..., Any]
 ) -> None:
@@ -236,8 +274,10 @@ def test_after_an_interruption_the_same_command_goes_on(
         assert program.stderr is not None
         told = next(line for line in program.stderr if " is bad" in line or " is good" in line)
         program.send_signal(number)
-        out, _ = program.communicate()
-    assert (program.returncode, out) == (-9 if number is signal.SIGKILL else 130, "")
+        out, err = program.communicate()
+    is_killed = number is signal.SIGKILL
+    assert (program.returncode, out) == (-9 if is_killed else 130, "")
+    assert is_killed or "what was found is kept; the same command goes on" in err
     ended = call(root, *first)
     assert ended.code == 0, ended.err
     assert f"The first bad commit is {shas[12]}" in ended.out
