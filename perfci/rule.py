@@ -226,7 +226,7 @@ def _confirm(
         with np.errstate(divide="ignore", invalid="ignore"):
             variance, degrees = _scale(shown, today)
             low = sign * shown.mean - stdtrit(degrees, 1.0 - alpha) * np.sqrt(variance)
-        confirmed |= first & (shown.count >= FEWEST_FRESH) & (low > beyond)
+        confirmed |= first & (low > beyond)
     return confirmed
 
 

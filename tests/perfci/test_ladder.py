@@ -93,6 +93,25 @@ def test_what_six_passes_had_by_chance_the_next_six_do_not_confirm() -> None:
         assert _alarms(_judge(ratios, look)) == []
 
 
+def test_further_passes_confirm_by_themselves_and_not_by_what_they_are_to_confirm() -> None:
+    steps = np.array([-1.0, 1.0, 0.0, 0.5, -0.5, 0.0] * 2) * _SIGMA
+    for after, verdict in ((0.007, Verdict.INCONCLUSIVE), (0.02, Verdict.REGRESSION)):
+        ratios = (steps + np.repeat([0.02, after], 6))[np.newaxis]
+        comparison = _judge(ratios, 1)[0]
+        assert comparison.interval is not None
+        assert comparison.interval[0] > 1.005
+        assert comparison.verdict is verdict
+        assert comparison.reason == "further passes have yet to confirm it" * (after < 0.02)
+
+
+def test_fewer_than_six_passes_confirm_nothing() -> None:
+    ratios = _draw(17, cells=1, slow=0.05)
+    assert [_judge(ratios[:, :passes], 1)[0].verdict for passes in (11, 12)] == [
+        Verdict.INCONCLUSIVE,
+        Verdict.REGRESSION,
+    ]
+
+
 def test_unchanged_is_inside_the_threshold_and_ends_the_ladder() -> None:
     comparisons = _judge(_draw(3, cells=20), 0, thresholds=Thresholds(default=0.05))
     assert {each.verdict for each in comparisons} == {Verdict.UNCHANGED}
