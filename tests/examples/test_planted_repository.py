@@ -38,6 +38,7 @@ def test_the_bad_commit_alone_is_called(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", ["slower", "one_case", "wrong"])
 def test_the_bad_commit_is_found_among_all(tmp_path: Path, kind: str) -> None:
     ended = _run(tmp_path / "root", "bisect", kind, str(tmp_path / "root"))

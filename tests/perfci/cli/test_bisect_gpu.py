@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.nvcc,
     pytest.mark.long,
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(not has_gpu_driver(), reason="needs a CUDA device"),
     pytest.mark.skipif(find_compiler("nvcc") is None, reason="nvcc is not installed"),
 ]

@@ -14,7 +14,7 @@ import scratch
 
 from perfci.history.codec import read_run_file
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 CELL = ("--kernel", "axpb", "--variant", "plain", "--device", "cpu")
 _SLOW = 3 * planted.COUNT
@@ -22,16 +22,15 @@ _WRONG_AT_ODD = scratch.body("if (count == 1001) { ((float *)y->data)[7] = 1e6f;
 
 
 def _plant(root: Path, count: int, at: int, bad: str) -> list[str]:
-    """So many commits after the first; from one on the variant is bad, with other comments."""
+    """So many commits after the first, of which every third has other code; one is bad."""
     planted.start(root)
-    shas = [planted.commit(root, "Begin")]
+    shas, text = [planted.commit(root, "Begin")], planted.spin(planted.COUNT)
     for number in range(1, count):
-        text = f"{bad}// {number}\n" if number >= at else planted.other(number)
-        if number % 3 == 1 and number != at:
-            (root / "README.md").write_text(f"{number}\n")
-            shas.append(planted.commit(root, f"Words {number}"))
-        else:
-            shas.append(planted.commit(root, f"Change {number}", text))
+        if number == at:
+            text = bad
+        elif number < at and number % 3 == 0:
+            text = planted.other(number)
+        shas.append(planted.commit(root, f"Step {number}", f"// {number}\n{text}"))
     return shas
 
 
@@ -43,21 +42,21 @@ def _bisect(root: Path, *arguments: str) -> Any:
 
 def test_a_slow_commit_is_found_among_many(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    shas = _plant(root, 20, 11, planted.spin(_SLOW))
+    shas = _plant(root, 16, 10, planted.spin(_SLOW))
     before = planted.state(root)
     arguments = ["bisect", shas[0], "HEAD", *CELL, "--case", "large", "--out", "../files"]
     ended = scratch.perfci(root, *arguments)
     assert ended.returncode == 0, ended.stderr
     assert planted.state(root) == before
-    assert f"The first bad commit is {shas[11]}" in ended.stdout
+    assert f"The first bad commit is {shas[10]}" in ended.stdout
     assert "The ends differ: the bad one is slower, +" in ended.stdout
-    assert f"beside its parent {shas[10][:10]}: " in ended.stdout
+    assert f"beside its parent {shas[9][:10]}: " in ended.stdout
     assert "host code changed" in ended.stdout
     assert "bad: the same code as " in ended.stdout
     assert max(map(len, ended.stdout.splitlines())) <= 80
     runs = [read_run_file(each) for each in (tmp_path / "files").iterdir()]
     assert {each.trigger for each in runs} == {"bisect"}
-    assert {shas[0], shas[-1], shas[11]} <= {each.commit.sha for each in runs}
+    assert {shas[0], shas[-1], shas[10]} <= {each.commit.sha for each in runs}
     assert not (root / ".perfci").exists()
 
 
