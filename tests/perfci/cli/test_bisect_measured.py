@@ -142,7 +142,6 @@ def test_a_budget_that_ends_keeps_what_is_known(tmp_path: Path) -> None:
 def test_the_cell_is_the_one_that_is_recorded_as_worst(tmp_path: Path) -> None:
     root = tmp_path / "root"
     shas = _plant(root, 4, 2, planted.spin(_SLOW))
-    (root / "kernels/axpb/fine.cpp").write_text(scratch.PLAIN)
     gated = scratch.perfci(root, "gate", "--base", shas[0], "--head", shas[3], "--case", "large")
     assert gated.returncode == 1, gated.stderr
     code, told, err = _bisect(root, shas[0], shas[3], "--device", "cpu")
