@@ -337,3 +337,17 @@ def test_what_a_variant_may_is_the_base_s_to_say(root: Path, tmp_path: Path) -> 
         check_out(config, root, ends) as sides,
     ):
         (sides.contender[0].folder / "plain.cpp").write_text("changed")
+
+
+def test_a_project_may_lie_inside_of_a_repository(tmp_path: Path, call: Callable[..., Any]) -> None:
+    top = tmp_path / "top"
+    project = scratch.quick(top / "inner", threshold=0.04)
+    scratch.write_kernel(project)
+    scratch.git(top, "init", "-q")
+    scratch.commit_all(top, "one")
+    (top / "README.md").write_text("Read me.\n")
+    scratch.commit_all(top, "two")
+    ended = call(project, "gate", "--base", "HEAD~1")
+    assert ended.code == 0, ended.err
+    assert "testbed · scratch" in ended.out
+    assert "1 cell runs the same code" in ended.out

@@ -22,6 +22,15 @@ def _spin(count: int) -> str:
     return scratch.body(f"for (volatile int i = 0; i < {count}; i = i + 1) {{}}")
 
 
+def _accept(root: Path, variant: str, reason: str) -> None:
+    """Accept that a variant gets slower, in the settings of a root."""
+    with (root / "pyproject.toml").open("a") as settings:
+        settings.write(
+            f'\n[[tool.perfci.accepted]]\nkernel = "axpb"\nvariant = "{variant}"\n'
+            f'slower_by = 50.0\nreason = "{reason}"\n'
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Gated:
     """A repository that was gated, and what was said and recorded of it."""
@@ -39,6 +48,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Gated:
     scratch.write_kernel(
         root,
         slower__cpp=_spin(20_000),
+        traded__cpp=_spin(20_000),
         spoilt__cpp=scratch.PLAIN,
         mended__cpp=_WRONG,
         built__cpp=_BROKEN,
@@ -46,6 +56,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Gated:
         hopeless__cpp=_WRONG,
         removed__cpp=scratch.PLAIN,
     )
+    _accept(root, "traded", "Right for odd sizes now")
     (root / ".gitignore").write_text(".perfci/\n")
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "one")
@@ -56,12 +67,14 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Gated:
     scratch.write_kernel(
         root,
         slower__cpp=_spin(200_000),
+        traded__cpp=_spin(100_000),
         spoilt__cpp=_WRONG,
         mended__cpp=scratch.PLAIN,
         built__cpp=scratch.PLAIN,
         hopeless__cpp=_WRONG.replace("return 0", "return 0 * 1") + "int unused;\n",
         added__cpp=_spin(10),
     )
+    _accept(root, "slower", "Nobody will notice")
     (root / "kernels/axpb/removed.cpp").unlink()
     scratch.commit_all(root, "A bit of <b>everything</b>")
     ended = scratch.perfci(root, "gate")
@@ -85,6 +98,7 @@ def test_each_cell_has_its_verdict(gated: Gated) -> None:
     assert _verdicts(gated) == {
         "spoilt": "incorrect",
         "slower": "slower",
+        "traded": "slower",
         "built": "missing",
         "removed": "missing",
         "hopeless": "known incorrect",
@@ -108,6 +122,15 @@ def test_it_is_said_why_and_how_to_see_it_again(gated: Gated) -> None:
     again = f"perfci gate --base {base[:10]} --head {head[:10]} --kernel axpb --variant \\\n"
     assert f"  {again}    spoilt --case large" in text
     assert "12 passes in " in text  # no alarm before it is confirmed
+
+
+def test_what_the_base_accepts_is_not_red_and_what_the_head_would_accept_is(gated: Gated) -> None:
+    flowing = " ".join(line.strip() for line in gated.lines)
+    assert "axpb/traded/large cpu/1 accepted up to +5,000 %: Right for odd sizes now" in flowing
+    assert "· accepts: axpb/slower/* slower by 50: Nobody will notice" in flowing
+    again = flowing[flowing.index("to see it again") :]
+    assert "slower --case large" in again
+    assert "traded" not in again
 
 
 def test_it_is_said_how_far_it_lies_from_the_last_release_and_the_best(gated: Gated) -> None:
