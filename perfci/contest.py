@@ -77,6 +77,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     spent_before_s = time.monotonic() - start_s
     rungs = Rungs(
         budget_s=budget_s - spent_before_s,
+        cells=max(1, sum(one.case.timed for one, _ in timed)),
         find_waiting=lambda rows, look: name_waiting(
             decide(*records.as_sides(records.runs_of(rows)), rules, look=look)
         ),

@@ -25,13 +25,15 @@ class Rungs:
     """The ladder of passes as one measurement climbs it.
 
     ``find_waiting`` is asked at each rung, with its index, for the cells that more passes may still
-    decide, which alone get them. A rung that would outlast ``budget_s``, by
-    the pass before, is not begun. Where it ended there is an ``ending``, the ``look`` that the last
-    passes were for, and ``needed_s``: how long the next rung would have taken from the start.
+    decide, which alone get them; ``cells`` counts those that have been timed so far. A rung that
+    would outlast ``budget_s``, by the pass before and the share of cells that go on, is not begun.
+    Where it ended there is an ``ending``, the ``look`` that the last passes were for, and
+    ``needed_s``: how long the next rung would have taken from the start.
     """
 
     budget_s: float
     find_waiting: Callable[[Rows, int], Collection[Name]]
+    cells: int = 1
     waiting: Collection[Name] | None = None
     ending: Ending | None = None
     look: int = 0
@@ -44,8 +46,9 @@ class Rungs:
         if passes == 0:
             return False
         if passes == LOOKS[self.look]:
-            self.ending = self._look_at(sides)
+            timed, self.ending = self.cells, self._look_at(sides)
             if self.ending is None:
+                last_s *= self.cells / timed
                 self.look += 1
         self.needed_s = spent_s + (LOOKS[self.look] - passes) * last_s
         # The first pass checks as well: it tells too much of what the others will take.
@@ -58,4 +61,5 @@ class Rungs:
         self.waiting = self.find_waiting(sides(), self.look)
         if not self.waiting:
             return Ending.DECIDED
+        self.cells = len(self.waiting)
         return Ending.OUT_OF_PASSES if self.look == len(LOOKS) - 1 else None

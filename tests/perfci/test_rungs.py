@@ -50,6 +50,15 @@ def test_a_rung_that_would_outlast_the_budget_is_not_begun() -> None:
     assert rungs.needed_s == pytest.approx(spent_s + 3.0 * (LOOKS[3] - LOOKS[2]))
 
 
+def test_a_rung_of_fewer_cells_takes_less_time() -> None:
+    rungs = _decided_at(1)
+    rungs.budget_s, rungs.cells = 40.0, 10
+    assert not rungs.is_over(lambda: [(), ()], passes=0, spent_s=0.0)
+    for passes in range(1, LOOKS[0] + 1):
+        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=5.0 * passes)
+    assert rungs.needed_s == pytest.approx(30.0 + 0.5 * (LOOKS[1] - LOOKS[0]))
+
+
 def test_a_first_pass_that_checks_is_no_measure_of_the_others() -> None:
     rungs = _decided_at(0)
     rungs.budget_s = 50.0
