@@ -28,6 +28,7 @@ def test_forty_commits_of_which_one_is_bad(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1500)
 def test_the_bad_commit_alone_is_called(tmp_path: Path) -> None:
     root = tmp_path / "root"
     ended = _run(root, "gate", "wrong", str(root), "--harmless", "3")

@@ -11,7 +11,7 @@ from perfci.dashboard.branches import order_branch
 from perfci.history.model import Run, RunSummary, Status
 from perfci.history.stores import open_store
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]  # a dozen passes, on any machine
 
 _BROKEN = "int perfci_run(\n"
 _WRONG = scratch.PLAIN.replace("+ b;", "- b;")
