@@ -1,4 +1,4 @@
-"""What one more call of a timed variant on a GPU shows: its memory, configuration and launches."""
+"""What one more call of a timed variant shows: what its compiler chose; on a GPU more of it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from torch import Tensor
 from perfci.build import Build, compiler_words
 from perfci.entry import Call, Entry
 from perfci.history.model import Metric
+from perfci.inductor import find_generated
 from perfci.inputs import count_bytes
 from perfci.jit import find_configurations
 from perfci.launches import find_launches
@@ -17,12 +18,22 @@ from perfci.ptxas import read_log
 
 
 def add_footprint(
-    outcome: Outcome, call: Call, *, entry: Entry, build: Build, outputs: Sequence[Tensor]
+    outcome: Outcome,
+    call: Call,
+    *,
+    entry: Entry,
+    build: Build,
+    outputs: Sequence[Tensor],
+    on_gpu: bool,
 ) -> Outcome:
-    """The outcome with what calls on the current GPU show. ``outputs`` are tensors of their sizes.
+    """The outcome with what calls on the current device show. ``outputs`` are of their sizes.
 
     The call has been timed; whatever it raises goes through.
     """
+    if build.variant.declaration.compiles:
+        outcome = replace(outcome, identity=(*outcome.identity, *find_generated(call)))
+    if not on_gpu:
+        return outcome
     memory = find_memory(call, outputs, writes_outputs=entry.writes_outputs)
     configurations = find_configurations(call, entry.namespace)
     return replace(

@@ -71,6 +71,7 @@ def _texts(found: list[tuple[Any, Any]]) -> Iterator[tuple[str, str]]:
         counts[name] = counts.get(name, 0) + 1
         numbered = name if counts[name] == 1 else f"{name} {counts[name]}"
         yield f"{numbered} configuration", _configuration(function, kernel)
+        yield f"{numbered} registers", f"used {kernel.n_regs}, spilled {kernel.n_spills}"
         try:
             yield f"{numbered} device code", cubin_code(kernel.asm["cubin"])
         except ElfError as error:

@@ -302,7 +302,7 @@ def _answers(outcome: Outcome, task: Task | Gauge) -> bool:
 
     One that passed says of each timer what it read, or why not.
     """
-    if outcome.launches and not task.launches:
+    if outcome.launches and not task.footprint:
         return False
     if outcome.status is not Status.PASSED:
         return True

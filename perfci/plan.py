@@ -27,9 +27,9 @@ class Task:
     on inputs of the same seeds.
 
     With ``proves``, see first that the case can tell right from wrong; with ``repeats``, whether
-    the variant computes the same each time. With ``launches``, tell as well which kernels a call
-    that is timed launches. ``budget_s`` is what each timer may take of each side where that is less
-    than the limits say.
+    the variant computes the same each time. With ``footprint``, tell as well what one more call of
+    it shows (perfci.footprint). ``budget_s`` is what each timer may take of each side where that is
+    less than the limits say.
     """
 
     kernel: Kernel
@@ -39,7 +39,7 @@ class Task:
     timers: tuple[str, ...] = ()
     proves: bool = False
     repeats: bool = False
-    launches: bool = False
+    footprint: bool = False
     seeds: tuple[int, ...]
     timing_seeds: tuple[int, ...] = ()
     budget_s: float = math.inf
@@ -71,7 +71,7 @@ class Gauge:
     seeds: tuple[int, ...]
     sides: tuple[None] = (None,)
     timers: tuple[str, ...] = ()
-    launches: bool = False
+    footprint: bool = False
 
     def apart(self) -> "list[Gauge]":
         """The same by itself, as it is."""

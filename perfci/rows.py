@@ -133,7 +133,7 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
         identity=_identity(state, outcomes, target),
-        launches=outcomes[0].launches if outcomes else (),
+        launches=outcomes[0].launches if outcomes and target.device.kind == "cuda" else (),
     )
 
 

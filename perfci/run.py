@@ -372,7 +372,7 @@ def _task(
         timers=tuple(timers) if case.timed else (),
         proves=first and not anchor,
         repeats=repeats and not anchor,
-        launches=first and on_gpu,
+        footprint=first and (on_gpu or cell.variant.declaration.compiles),
         seeds=tuple(_seeds(FIRST_SEEDS if first and not anchor else 1)),
         timing_seeds=tuple(_seeds(ROTATING_INPUTS)) if case.timed else (),
         budget_s=ANCHOR_BUDGET_S if anchor else math.inf,

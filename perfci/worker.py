@@ -172,7 +172,7 @@ class Bench:
                 for side in sides:
                     with _blaming(side):
                         recheck(side.subject, side.sets, side.left)
-                if task.launches:
+                if task.footprint:
                     # Last, so that this pass checks and times in the same state as the others.
                     for side in sides:
                         with _blaming(side):
@@ -285,6 +285,7 @@ class _Side:
             entry=self.subject.entry,
             build=self.build,
             outputs=self.templates,
+            on_gpu=self.subject.device != "cpu",
         )
 
 

@@ -21,9 +21,7 @@ def measure_yardstick(problem: Problem, seeds: Sequence[int]) -> Outcome:
     worst: dict[int, OutputBound] = {}
     with _one_thread():
         for seed in seeds:
-            truth = find_truth(problem, draw(problem, seed))
-            for index in range(len(truth.judge)):
-                found = _bound(problem, truth, index)
+            for index, found in enumerate(_bounds(problem, seed)):
                 worst[index] = worst[index].widened(found) if index in worst else found
     metrics = [each for index, bound in worst.items() for each in bound.metrics(index)]
     return Outcome(status=Status.PASSED, metrics=tuple(metrics))
@@ -38,6 +36,12 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+def _bounds(problem: Problem, seed: int) -> list[OutputBound]:
+    # A function of its own, so that no seed's tensors are kept while the next one's are made.
+    truth = find_truth(problem, draw(problem, seed))
+    return [_bound(problem, truth, index) for index in range(len(truth.judge))]
 
 
 def _bound(problem: Problem, truth: Truth, index: int) -> OutputBound:

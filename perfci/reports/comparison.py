@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from perfci import units
 from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.differences import Differences
+from perfci.reports.differences import Differences, is_choice
 from perfci.reports.moves import moves_table
 from perfci.reports.text import head, list_reasons, paint
 from perfci.verdict import WORST_FIRST, sort_worst_first
@@ -93,10 +93,10 @@ def _explain(comparison: Comparison) -> str:
 
 
 def _tell(comparison: Comparison, differences: Differences) -> str:
-    """What differs in the code of a cell that got slower or faster."""
-    if comparison.verdict not in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
-        return ""
-    return "; ".join(differences.get(comparison.key, ()))
+    """What differs in the code of a cell that got slower or faster; of others what was chosen."""
+    told = differences.get(comparison.key, ())
+    is_moved = comparison.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
+    return "; ".join(each for each in told if is_moved or is_choice(each))
 
 
 def _name_assumption(comparisons: Sequence[Comparison]) -> list[str]:

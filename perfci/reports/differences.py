@@ -75,6 +75,11 @@ def describe_figures(before: Cell, after: Cell) -> tuple[str, ...]:
     return tuple(found)
 
 
+def is_choice(difference: str) -> bool:
+    """Whether a difference is one in what a compiler's autotuner chose, as it names them."""
+    return difference.startswith("generated calls ") or " configuration " in difference
+
+
 def _told(cell: Cell) -> dict[str, str]:
     """What a cell says of its code; by what bounds it was judged is no part of that."""
     return {name: text for name, text in cell.identity if name != "bounds"}

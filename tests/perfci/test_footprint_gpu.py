@@ -63,6 +63,21 @@ def run(x, a, b):
     chosen[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, a, b, x.numel())
     return y
 """
+_COMPILED = """\
+# perfci: compiles = true
+import torch
+
+
+def _axpb(x, a, b):
+    return a * x + b
+
+
+_compiled = torch.compile(_axpb, dynamic=False, mode="max-autotune-no-cudagraphs")
+
+
+def run(x, a, b):
+    return _compiled(x, a, b)
+"""
 _BYTES = 4 * 65536
 
 
@@ -96,8 +111,29 @@ def test_a_triton_variant_tells_what_was_chosen_and_its_code(rows: Any) -> None:
     pattern = r"num_warps 2, num_stages \d+, BLOCK (256|512)"
     assert re.fullmatch(pattern, told["chosen configuration"]), told
     assert re.fullmatch("[0-9a-f]{16}", told["chosen device code"])
+    assert re.fullmatch(r"used \d+, spilled 0", told["chosen registers"])
     assert "source" in told
     assert not any("unused" in name or "not read" in name for name in told)
+
+
+def test_what_torch_compile_generates_tells_what_was_chosen_and_its_code(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root, compiled__py=_COMPILED)
+    file = root / "run.json.gz"
+    arguments = ("run", "--device", "0", "--passes", "2", "--commit", "abcdef1")
+    ended = scratch.perfci(root, *arguments, "--out", file)
+    row = next(each for each in read_run_file(file).measurements if each.contract is not None)
+    assert row.status.value == "passed", (row.message, ended.stderr)
+    told = dict(row.identity)
+    assert not any("not read" in name for name in told), told
+    (name,) = told["generated calls"].split(", ")
+    assert name.startswith("triton_")
+    assert re.fullmatch("[0-9a-f]{16}", told["generated code"])
+    assert re.match(r"num_warps \d+, num_stages \d+, XBLOCK \d+", told[f"{name} configuration"])
+    assert re.fullmatch(r"used \d+, spilled 0", told[f"{name} registers"])
+    assert re.fullmatch("[0-9a-f]{16}", told[f"{name} device code"])
+    assert name in row.launches[0].function
 
 
 def test_a_variant_of_pytorch_alone_tells_its_source(rows: Any) -> None:

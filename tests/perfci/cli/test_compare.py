@@ -231,3 +231,23 @@ def test_a_side_that_says_nothing_of_its_bounds_is_no_change(compared: Compared)
     told = json.loads(compared([silent], [said], "--json").out)
     assert told["bounds"] == []
     assert told["comparisons"][0]["differences"] == ["the same code"]
+
+
+def test_another_choice_of_an_autotuner_is_marked_where_nothing_moved_either(
+    compared: Compared,
+) -> None:
+    def made(calls: str, code: str, warps: int) -> Measurement:
+        told = {
+            "generated calls": calls,
+            "generated code": code,
+            "triton_mm configuration": f"num_warps {warps}, XBLOCK 64",
+        }
+        return replace(measurement(_STEADY), identity=tuple(told.items()))
+
+    ended = compared([made("triton_mm", "aa11", 4)], [made("triton_mm", "bb22", 8)])
+    assert ended.code == 0
+    told = " ".join(ended.out.split())
+    assert "? inconclusive · rope/tiled/headline cpu/1" in told
+    assert "would have shown; triton_mm configuration num_warps 4 → 8 " in told
+    ended = compared([made("triton_mm", "aa11", 4)], [made("triton_mm", "bb22", 4)])
+    assert "code changed" not in ended.out
