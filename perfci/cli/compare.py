@@ -76,7 +76,7 @@ def command(
     _refuse_unknown(sides, wanted)
     before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
     differences = find_differences(before, after)
-    changes = find_bound_changes(before, after)
+    changes = find_bound_changes(before.cells, after.cells)
     comparisons = compare(before, after, threshold=config.threshold, floors=floors)
     if as_json:
         told = [

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfci import units
-from perfci.compare import Side
 from perfci.error_bounds import NOT_FROZEN, STALE, Bounds, Freeze
 from perfci.history.model import Cell, Device, Measurement, Status
 from perfci.reports.columns import Column, lay_out, wrap
@@ -85,9 +84,9 @@ def unfrozen_note(rows: Iterable[Measurement | Cell], *, stale_only: bool = Fals
     return [*wrap(text, indent=0), ""]
 
 
-def find_bound_changes(baseline: Side, contender: Side) -> list[BoundChange]:
+def find_bound_changes(baseline: Iterable[Cell], contender: Iterable[Cell]) -> list[BoundChange]:
     """The cases of which two sides say by what bounds they were judged, and not the same."""
-    before, after = (_bounds_by_case(side.cells) for side in (baseline, contender))
+    before, after = (_bounds_by_case(cells) for cells in (baseline, contender))
     changes = [
         BoundChange(
             kernel=kernel,

@@ -107,6 +107,7 @@ def test_a_run_into_a_file_needs_little_more_than_torch(tmp_path: Path) -> None:
     assert run.commit.sha == sha
     assert {each.status for each in run.measurements} == {"passed"}
     assert scratch.perfci(root, "check", variables=barred).returncode == 0
+    assert scratch.perfci(root, "check", "--freeze", variables=barred).returncode == 0
     ended = scratch.perfci(root, "history", "ls", variables=barred)
     assert ended.returncode == 6
     assert "needs the package" in ended.stderr
