@@ -1,14 +1,14 @@
 """The search for the first bad commit, in repositories of all shapes."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import planted
 import pytest
 import scratch
 
-from perfci.bisection import Likeness, Search, narrow
+from perfci.bisection import Likeness, Rank, Search, narrow
 from perfci.history import commits
 from perfci.history.midpoints import rank
 
@@ -82,11 +82,27 @@ def test_skipped_commits_leave_a_range_only_where_they_touch(
                 assert search.suspects == (first,)
 
 
-def test_what_cannot_be_tested_is_left_behind_with_its_neighbours(tmp_path: Path) -> None:
-    scratch.git(tmp_path, "init", "-q")
-    shas = [scratch.commit_all(tmp_path, f"{number}") for number in range(41)]
-    broken = set(shas[15:26])
-    _, steps = _search(tmp_path, shas[0], shas[-1], shas[33], broken)
-    assert steps <= 10
-    search, _ = _search(tmp_path, shas[0], shas[-1], shas[20], broken)
-    assert set(search.suspects) == {*broken, shas[26]}
+def _line_of(count: int) -> Rank:
+    """The order in which a line of so many commits is searched, earlier ones first among equals."""
+    names = [f"{number:02}" for number in range(count)]
+
+    def rank_line(bad: str, goods: Sequence[str]) -> list[str]:
+        suspects = [each for each in names if max(goods) < each <= bad]
+        evenly = {
+            each: -min(place, len(suspects) - place) for place, each in enumerate(suspects, 1)
+        }
+        return sorted(suspects, key=lambda each: evenly[each])
+
+    return rank_line
+
+
+@pytest.mark.parametrize("first", ["01", "08", "14", "33", "40"])
+def test_a_stretch_that_cannot_be_tested_is_left_soon(first: str) -> None:
+    broken = {f"{number:02}" for number in range(16, 27)}
+    known: list[tuple[str, Likeness]] = []
+    while (sha := narrow("00", "40", known, _line_of(41)).choose()) is not None:
+        likeness = Likeness.BAD if sha >= first else Likeness.GOOD
+        known.append((sha, Likeness.SKIPPED if sha in broken else likeness))
+    assert narrow("00", "40", known, _line_of(41)).suspects == (first,)
+    # Neighbour after neighbour it would have been all eleven and then five.
+    assert len(known) <= 10

@@ -1,5 +1,6 @@
 """Repositories with one bad commit among many, made by hand, merges included."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def merge(root: Path, branch: str, subject: str) -> str:
     """Merge a branch with a commit of its own; returns the SHA."""
     scratch.git(root, "merge", "-q", "--no-ff", "-m", subject, branch)
     return scratch.git(root, "rev-parse", "HEAD")
+
+
+def sweep(root: Path) -> None:
+    """Remove the working trees that a killed program has left."""
+    listing = scratch.git(root, "worktree", "list", "--porcelain").splitlines()
+    trees = [Path(line.split(" ", 1)[1]) for line in listing if line.startswith("worktree ")]
+    for tree in trees[1:]:
+        scratch.git(root, "worktree", "remove", "--force", "--force", str(tree))
+        shutil.rmtree(tree.parent, ignore_errors=True)
 
 
 def state(root: Path) -> Sequence[str]:

@@ -275,6 +275,7 @@ def test_after_an_interruption_the_same_command_goes_on(
         told = next(line for line in program.stderr if " is bad" in line or " is good" in line)
         program.send_signal(number)
         out, err = program.communicate()
+    planted.sweep(root)
     is_killed = number is signal.SIGKILL
     assert (program.returncode, out) == (-9 if is_killed else 130, "")
     assert is_killed or "what was found is kept; the same command goes on" in err

@@ -123,6 +123,7 @@ def test_a_verdict_survives_being_killed_and_is_not_measured_again(tmp_path: Pat
         told = next(line for line in program.stderr if " is bad" in line or " is good" in line)
         os.killpg(program.pid, signal.SIGKILL)
         program.communicate()
+    planted.sweep(root)
     code, found, err = _bisect(root, *arguments[1:])
     assert (code, found["suspects"][0]["sha"]) == (0, shas[8])
     assert "going on after " in err
