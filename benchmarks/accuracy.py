@@ -27,12 +27,8 @@ from torch import Tensor
 
 from perfci import units
 from perfci.build import Build
-from perfci.check import is_sound
-from perfci.config import apply_environment, child_environment, load_config
-from perfci.device import find_target
-from perfci.entry import KernelError, load_entry
-from perfci.errors import DeviceError, PerfciError, UsageError
-from perfci.inputs import (
+from perfci.checking.check import is_sound
+from perfci.checking.inputs import (
     Arguments,
     Reference,
     as_float64,
@@ -41,16 +37,20 @@ from perfci.inputs import (
     draw_inputs,
     load_reference,
 )
+from perfci.checking.numerics import pinned_precision
+from perfci.checking.outputs import GuardedOutputs
+from perfci.config import apply_environment, child_environment, load_config
+from perfci.device import find_target
+from perfci.entry import KernelError, load_entry
+from perfci.errors import DeviceError, PerfciError, UsageError
 from perfci.kernel import Case, Kernel, discover, skip_reason
 from perfci.lock import lock_device
-from perfci.numerics import pinned_precision
-from perfci.outputs import GuardedOutputs
-from perfci.passes import PassServer
 from perfci.progress import Observer, progress
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head
 from perfci.run import architectures_for, build_all
 from perfci.selection import Selection, select
+from perfci.workers.passes import PassServer
 
 TOLERANCE = 1e-4
 LIBRARY, LIBRARY_TF32 = "library", "library in TF32"

@@ -28,15 +28,15 @@ import click
 import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
-from perfci import stats
+from perfci.decision import stats
+from perfci.decision.noise import find_studies
+from perfci.decision.pairs import log_ratios
+from perfci.decision.rule import LOOKS, Array, Family, Ruling, moments, rule
 from perfci.errors import PerfciError, UsageError
 from perfci.history.codec import read_run_file
 from perfci.history.errors import HistoryError
 from perfci.history.model import Run, is_anchor
 from perfci.history.summary import cell, run_summary
-from perfci.noise import find_studies
-from perfci.pairs import log_ratios
-from perfci.rule import LOOKS, Array, Family, Ruling, moments, rule
 
 ALPHA = 0.05
 LEVELS = (0.01, 0.001, 0.0001)
@@ -97,7 +97,7 @@ Rule = Callable[[Gates], Alarms]
 
 
 def ladder(gates: Gates) -> Alarms:
-    """The rule of perfci.ladder."""
+    """The rule of perfci.decision.ladder."""
     return [(each.slower, each.faster) for each in _rulings(gates)]
 
 
@@ -112,7 +112,7 @@ def unconfirmed(gates: Gates) -> Alarms:
 
 
 def compared(gates: Gates) -> Alarms:
-    """The rule of perfci.compare at each look: all of alpha each time, nothing confirmed."""
+    """The rule of perfci.decision.compare: all of alpha at each look, nothing confirmed."""
     alarms = []
     for passes in LOOKS:
         shown = moments(gates.ratios[..., :passes])

@@ -32,10 +32,10 @@ from perfci.build import Build, build
 from perfci.config import apply_environment, child_environment, load_config
 from perfci.device import find_targets
 from perfci.kernel import discover
-from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.run import architectures_for
 from perfci.selection import Cell, Selection, select, variants_of
+from perfci.workers.passes import PassServer
 
 WAYS = ("cold", "hot", "nvbench", "blocked", "do_bench", "naive")
 BUDGET_S = 0.5
@@ -136,10 +136,10 @@ def _read_all(send: Any, work: list[tuple[Cell, Build]], target: Target) -> None
 
 def _workload(cell: Cell, built: Build, target: Target) -> Any:
     """What the timers are given of a cell: calls on sets of inputs and outputs of their own."""
-    from perfci.check import Subject, output_templates  # noqa: PLC0415
+    from perfci.checking.check import Subject, output_templates  # noqa: PLC0415
+    from perfci.checking.inputs import count_bytes, draw_inputs, load_reference  # noqa: PLC0415
+    from perfci.checking.outputs import GuardedOutputs  # noqa: PLC0415
     from perfci.entry import load_entry  # noqa: PLC0415
-    from perfci.inputs import count_bytes, draw_inputs, load_reference  # noqa: PLC0415
-    from perfci.outputs import GuardedOutputs  # noqa: PLC0415
     from perfci.timers import Workload  # noqa: PLC0415
 
     subject = Subject(

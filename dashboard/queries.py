@@ -17,11 +17,11 @@ from perfci.dashboard.branches import (
 from perfci.dashboard.lines import Aside, History
 from perfci.dashboard.snapshot import Snapshot
 from perfci.dashboard.states import KernelChoice, KernelState, OverviewState
+from perfci.decision.noise import CellNoise, Study, describe_noise, find_floors, find_studies
 from perfci.history.model import Cell, Commit, Run, RunSummary
 from perfci.history.order import on_line
 from perfci.history.stores import open_store
 from perfci.history.stores.base import Store
-from perfci.noise import CellNoise, Study, describe_noise, find_floors, find_studies
 
 MOST_COMMITS = 150
 _MOST_CELLS = 30_000

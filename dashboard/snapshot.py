@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from perfci.compare import Floors, Side, compare
+from perfci.anchors.machine import compare_anchors, find_moved, without_anchors
 from perfci.dashboard.lines import ERROR, PEER, YARDSTICK, Line, trace
+from perfci.decision.compare import Floors, Side, compare
 from perfci.history.model import Cell, Commit, Comparison, RunSummary, Status, is_anchor
-from perfci.machine import compare_anchors, find_moved, without_anchors
 
 
 class Place(NamedTuple):

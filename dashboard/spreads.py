@@ -5,7 +5,7 @@ from html import escape
 
 from perfci import units
 from perfci.dashboard.plots import AXIS, Values, base_layout, colour_of
-from perfci.noise import CellNoise
+from perfci.decision.noise import CellNoise
 
 _ROW_PX = 22
 _FRAME_PX = 90

@@ -21,12 +21,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perfci.binary.identity import FORM, Code, read_code, read_source
+from perfci.binary.ptxas import without_reports
 from perfci.config import Config, inherited_environment
 from perfci.errors import BuildEnvironmentError
 from perfci.history.text import printable
-from perfci.identity import FORM, Code, read_code, read_source
 from perfci.kernel import Variant
-from perfci.ptxas import without_reports
 from perfci.sources import digest_files, source_files
 from perfci.toolchain import (
     INCLUDE,

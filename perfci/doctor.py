@@ -8,11 +8,11 @@ from perfci.config import Config, visible_devices
 from perfci.device import cpu, default_testbed, has_gpu_driver
 from perfci.errors import ExitCode, PerfciError
 from perfci.findings import Finding, absent, broken, present
+from perfci.gpu.nvml import NvmlError, driver_version, open_gpus
 from perfci.history import commits
 from perfci.history.errors import HistoryError
 from perfci.history.stores import open_store
 from perfci.kernel import discover
-from perfci.nvml import NvmlError, driver_version, open_gpus
 from perfci.toolchain import find_compiler, find_ninja, torch_version
 from perfci.units import format_bytes
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from perfci.build import Build, module_name
-from perfci.inputs import Arguments, load_module
+from perfci.checking.inputs import Arguments, load_module
 
 ABI_VERSION = 1
 _ERROR_BYTES = 1024

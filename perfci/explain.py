@@ -8,9 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.history.model import Cell, Launch, RunSummary, Status
-from perfci.kernel import Case, Scalar
-from perfci.roofline import (
+from perfci.anchors.roofline import (
     Floor,
     Peaks,
     Work,
@@ -20,6 +18,8 @@ from perfci.roofline import (
     reached_flops_per_s,
     stays_in_l2,
 )
+from perfci.history.model import Cell, Launch, RunSummary, Status
+from perfci.kernel import Case, Scalar
 
 KnownCases = Mapping[tuple[str, str], Case]
 """Cases of the kernel at hand by name and workload digest."""

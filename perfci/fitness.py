@@ -11,19 +11,19 @@ from typing import Any
 
 from perfci import units
 from perfci.anchors import CACHE_CASE, COPY
-from perfci.canary import NOT_FLUSHED
-from perfci.clocks import read_clock
-from perfci.compare import assumed_floor
+from perfci.anchors.canary import NOT_FLUSHED
 from perfci.config import visible_devices
+from perfci.decision.compare import assumed_floor
 from perfci.errors import BuildEnvironmentError, ExitCode
 from perfci.findings import Finding, absent, broken, present
+from perfci.gpu.clocks import read_clock
+from perfci.gpu.nvml import Gpu, NvmlError, driver_version, open_gpu, open_gpus
+from perfci.gpu.processes import Household
 from perfci.history.model import Device, Measurement
 from perfci.history.summary import summarise
-from perfci.nvml import Gpu, NvmlError, driver_version, open_gpu, open_gpus
-from perfci.processes import Household
 from perfci.timers import NOT_IN_L2
 from perfci.toolchain import find_compiler
-from perfci.watcher import require_program
+from perfci.tools.watcher import require_program
 
 _COMPUTE_MODES = ("shared", "one thread at a time", "no computing", "one process at a time")
 _NO_COMPUTING = 2

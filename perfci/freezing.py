@@ -21,12 +21,12 @@ from perfci.error_bounds import (
 from perfci.history.model import Status
 from perfci.kernel import Case, Kernel, lacking_memory
 from perfci.outcome import Outcome
-from perfci.passes import PassServer
 from perfci.plan import Gauge, Target
 from perfci.progress import Observer
 from perfci.run import limits_of
 from perfci.selection import Selection, chosen_cases
 from perfci.toolchain import torch_version
+from perfci.workers.passes import PassServer
 
 SEEDS = {"smoke": 5 * FEWEST_SEEDS, "full": FEWEST_SEEDS}
 """By tier: the small cases take no time, and more seeds see more of what is rare."""

@@ -28,8 +28,8 @@ class Task:
 
     With ``proves``, see first that the case can tell right from wrong; with ``repeats``, whether
     the variant computes the same each time. With ``footprint``, tell as well what one more call of
-    it shows (perfci.footprint). ``budget_s`` is what each timer may take of each side where that is
-    less than the limits say.
+    it shows (perfci.workers.footprint). ``budget_s`` is what each timer may take of each side where
+    that is less than the limits say.
     """
 
     kernel: Kernel

@@ -12,10 +12,10 @@ from pathlib import Path
 from perfci.build import Build
 from perfci.config import Config
 from perfci.history.model import Status
-from perfci.passes import PassServer
 from perfci.plan import Limits, Target, Task
 from perfci.progress import Observer
 from perfci.selection import Cell
+from perfci.workers.passes import PassServer
 
 
 class Prepared:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfci.build import Build
+from perfci.decision.precision import stop_of
 from perfci.history.model import Contract, Measurement, Metric, Pass, Status, is_anchor
 from perfci.history.plain import PlainError, plain, record
 from perfci.history.summary import interquartile_mean, summarise
 from perfci.history.text import one_line, printable
 from perfci.outcome import Outcome
 from perfci.plan import Target
-from perfci.precision import stop_of
 from perfci.quarantine import describe_passes, describe_state, set_apart, set_apart_with
 from perfci.selection import Cell
 from perfci.timers import TIMERS

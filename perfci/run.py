@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from perfci.anchors import ANCHOR_BUDGET_S
-from perfci.bounds import without_impossible
+from perfci.anchors.bounds import without_impossible
+from perfci.anchors.canary import without_unflushed
 from perfci.build import Build, build
-from perfci.canary import without_unflushed
-from perfci.clocks import ClockWatch, GpuEye
 from perfci.config import Config
+from perfci.decision.precision import Precision
 from perfci.device import memory_bytes
+from perfci.gpu.clocks import ClockWatch, GpuEye
 from perfci.history.model import Measurement, Status, is_anchor
 from perfci.kernel import Variant, skip_reason
 from perfci.outcome import Outcome, require_pair
-from perfci.passes import PassServer
 from perfci.plan import Limits, Target, Task
-from perfci.precision import Precision
 from perfci.prepare import Prepared
 from perfci.progress import Observer
 from perfci.rows import State, rows_of
 from perfci.selection import Cell, variants_of
 from perfci.timers import TIMERS, timers_on
+from perfci.workers.passes import PassServer
 
 FIRST_SEEDS = 3
 ROTATING_INPUTS = 4

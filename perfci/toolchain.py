@@ -98,7 +98,7 @@ def _command(
     # So that what a source says of itself (__FILE__, assert) is the same in every folder.
     folder = f"-fmacro-prefix-map={variant.path.parent}/="
     if cuda:
-        # Plain, so that perfci.identity can read it.
+        # Plain, so that perfci.binary.identity can read it.
         command += ["-no-compress", "-Xptxas", "-v", "-Xcompiler", "-fPIC"]
         # nvcc parts the host compiler's options at commas, and hands them to a shell as they are.
         command += ["-Xcompiler", shlex.quote(folder.replace(",", r"\,"))]

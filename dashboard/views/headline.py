@@ -10,8 +10,8 @@ from perfci import units
 from perfci.dashboard import components, urls
 from perfci.dashboard.components import Child
 from perfci.dashboard.snapshot import Snapshot
+from perfci.decision.verdict import WORST_FIRST, sort_worst_first
 from perfci.history.model import Comparison, Verdict
-from perfci.verdict import WORST_FIRST, sort_worst_first
 
 _COMPARED = frozenset({Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.UNCHANGED})
 _WORTH_A_LOOK = frozenset({Verdict.REGRESSION, Verdict.INCORRECT, Verdict.MISSING})

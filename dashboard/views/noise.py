@@ -9,7 +9,7 @@ from perfci import units
 from perfci.dashboard import components, ids, spreads, urls
 from perfci.dashboard.components import Choice, breakable, heading
 from perfci.dashboard.queries import NoisePage
-from perfci.noise import LADDER, CellNoise
+from perfci.decision.noise import LADDER, CellNoise
 
 THRESHOLD = 0.05
 """What counts as slower on the pages, which have no configuration of a project's."""

@@ -3,9 +3,9 @@
 import click
 
 from perfci import units
-from perfci.baselines import pin, read_baselines
 from perfci.cli.options import config_of
 from perfci.errors import MissingError, UsageError
+from perfci.gate.baselines import pin, read_baselines
 from perfci.history import commits
 from perfci.history.text import one_line
 

@@ -10,7 +10,11 @@ from typing import Any
 
 import click
 
-from perfci.answer import Bisection, exit_code_of
+from perfci.bisect.answer import Bisection, exit_code_of
+from perfci.bisect.flagged import Wanted, find_flagged
+from perfci.bisect.hunt import bisect
+from perfci.bisect.notebook import Notebook, Question, settings_of
+from perfci.bisect.trials import Trials
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -22,31 +26,27 @@ from perfci.cli.options import (
     store_option,
 )
 from perfci.cli.record import counted, keep
-from perfci.compare import Floors, to_ratio
 from perfci.config import Config, child_environment
-from perfci.contest import Place, thresholds_of
+from perfci.decision.compare import Floors, to_ratio
+from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
-from perfci.flagged import Wanted, find_flagged
+from perfci.gate.contest import Place, thresholds_of
+from perfci.gate.matching import Name
+from perfci.gate.sides import Base, check_out_base
 from perfci.history import commits
 from perfci.history.midpoints import authored_at, require_ancestor
 from perfci.history.model import Run, Verdict
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.history.text import one_line
-from perfci.hunt import bisect
 from perfci.lock import lock_device
-from perfci.matching import Name
-from perfci.notebook import Notebook, Question, settings_of
-from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.bisect import bisect_text, find_commands, interval_of
 from perfci.selection import Selection, refuse_unknown
-from perfci.sides import Base, check_out_base
-from perfci.studies import read_floors
 from perfci.suggest import did_you_mean
 from perfci.timers import TIMERS, timers_on
-from perfci.trials import Trials
+from perfci.workers.passes import PassServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import click
 from click.core import ParameterSource
 
+from perfci.checking.controls import find_rejections
 from perfci.cli.freeze import freeze
 from perfci.cli.options import (
     config_of,
@@ -19,7 +20,6 @@ from perfci.cli.options import (
     server_of,
 )
 from perfci.cli.sanitize import sanitize
-from perfci.controls import find_rejections
 from perfci.device import find_target
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history.plain import plain

@@ -5,21 +5,21 @@ from dataclasses import replace
 
 import click
 
+from perfci.anchors.machine import compare_anchors, without_anchors
 from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
-from perfci.compare import Side, compare
 from perfci.config import Config
+from perfci.decision.compare import Side, compare
+from perfci.decision.studies import read_floors
+from perfci.decision.verdict import exit_code
 from perfci.errors import UsageError
 from perfci.history.model import Cell
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
-from perfci.machine import compare_anchors, without_anchors
 from perfci.reports.bounds import changes_table, find_bound_changes
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import find_differences
 from perfci.runs import runs_at
-from perfci.studies import read_floors
 from perfci.suggest import did_you_mean
-from perfci.verdict import exit_code
 
 
 @click.command("compare")

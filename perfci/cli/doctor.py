@@ -20,11 +20,11 @@ from perfci.doctor import examine
 from perfci.errors import DeviceError, ExitCode
 from perfci.findings import Finding
 from perfci.lock import lock_device
-from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.findings import findings_table
 from perfci.run import measure
+from perfci.workers.passes import PassServer
 
 _PASSES = 5
 

@@ -9,11 +9,11 @@ from perfci.freezing import freeze as measure_and_write
 from perfci.history.plain import plain
 from perfci.kernel import Kernel
 from perfci.lock import lock_device
-from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.bounds import freeze_table
 from perfci.selection import Selection
+from perfci.workers.passes import PassServer
 
 
 def freeze(

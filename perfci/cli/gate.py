@@ -20,23 +20,23 @@ from perfci.cli.options import (
 )
 from perfci.cli.record import counted, keep, say_unwatched
 from perfci.config import Config, child_environment
-from perfci.contest import Place, judge_head
+from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
-from perfci.gate import Gate, exit_code_of, worst_code
+from perfci.gate.contest import Place, judge_head
+from perfci.gate.past import find_marks, read_past
+from perfci.gate.sides import Sides, check_out, find_ends
+from perfci.gate.verdicts import Gate, exit_code_of, worst_code
 from perfci.history import commits
 from perfci.history.stores import Store, open_store
 from perfci.lock import lock_device
-from perfci.passes import PassServer
-from perfci.past import find_marks, read_past
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.gate import gate_text
 from perfci.reports.gate_json import gate_values
 from perfci.reports.markdown import gate_github, gate_markdown
 from perfci.selection import Selection
-from perfci.sides import Sides, check_out, find_ends
-from perfci.studies import read_floors
+from perfci.workers.passes import PassServer
 
 _BUDGET_MIN = 10.0
 _WRITERS: Mapping[str, Callable[[Gate], str]] = {

@@ -24,20 +24,20 @@ from perfci.cli.options import (
 )
 from perfci.cli.record import choose_cells, keep, say_unwatched
 from perfci.config import Config
+from perfci.decision.noise import FEWEST_PASSES, LADDER, describe_noise
+from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets
 from perfci.history.model import NOISE_TRIGGER, Run
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.history.summary import cell, run_summary
 from perfci.lock import lock_device
-from perfci.noise import FEWEST_PASSES, LADDER, describe_noise
-from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.noise import noise_table
 from perfci.run import measure_pair
 from perfci.selection import Selection
-from perfci.verdict import run_exit_code
+from perfci.workers.passes import PassServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

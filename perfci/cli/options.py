@@ -11,8 +11,8 @@ import click
 from perfci.config import Config, child_environment, load_config
 from perfci.errors import UsageError
 from perfci.kernel import discover
-from perfci.passes import PassServer
 from perfci.selection import Selection
+from perfci.workers.passes import PassServer
 
 F = TypeVar("F", bound=Callable[..., Any])
 

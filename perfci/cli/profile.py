@@ -24,14 +24,14 @@ from perfci.history.plain import plain
 from perfci.history.stores import open_store
 from perfci.kernel import discover
 from perfci.lock import lock_device
-from perfci.passes import PassServer
 from perfci.plan import Target
-from perfci.profiler import Profile, profile, profiles_folder, require_profiler
 from perfci.progress import progress
 from perfci.reports.profiles import profile_table
 from perfci.run import architectures_for, build_all, prepare_all
 from perfci.runs import newest_run_of
 from perfci.selection import Cell, Selection, select, variants_of, why_skipped
+from perfci.tools.profiler import Profile, profile, profiles_folder, require_profiler
+from perfci.workers.passes import PassServer
 
 
 @click.command("profile")

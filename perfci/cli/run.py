@@ -28,6 +28,8 @@ from perfci.cli.options import (
 from perfci.cli.record import choose_cells, keep, say_unwatched
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
+from perfci.decision.precision import Precision
+from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets, has_gpu_driver, why_no_gpu
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
@@ -36,15 +38,13 @@ from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.history.summary import cell, run_summary
 from perfci.lock import lock_device
-from perfci.passes import PassServer
 from perfci.plan import Target
-from perfci.precision import Precision
 from perfci.progress import progress
 from perfci.recording import Subject
 from perfci.reports.run import run_table
 from perfci.run import measure
 from perfci.selection import Selection, select
-from perfci.verdict import run_exit_code
+from perfci.workers.passes import PassServer
 
 _BUDGET_MIN = 10.0
 

@@ -18,7 +18,6 @@ from perfci.errors import ExitCode
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover, read_kernels
 from perfci.lock import lock_device
-from perfci.passes import PassServer
 from perfci.progress import progress
 from perfci.reports.selftest import selftest_table
 from perfci.selection import Cell, Selection, select
@@ -26,6 +25,7 @@ from perfci.selftest import KERNELS
 from perfci.selftest.plants import APART
 from perfci.selftest.scenarios import Stage, play
 from perfci.selftest.trial import Trial, try_honest, try_plants
+from perfci.workers.passes import PassServer
 
 _TIMEOUT_S = 30.0
 _MEMORY_GIB = 4.0

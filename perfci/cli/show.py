@@ -5,10 +5,10 @@ import click
 from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
 from perfci.history.plain import plain
 from perfci.history.stores import open_store
-from perfci.profiler import find_reports, profiles_folder
 from perfci.reports.columns import wrap
 from perfci.reports.run import run_table
 from perfci.runs import find_run
+from perfci.tools.profiler import find_reports, profiles_folder
 
 
 @click.command("show")

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from perfci import units
+from perfci.anchors.roofline import reached_bytes_per_s, reached_flops_per_s
 from perfci.history.model import ANCHOR_PREFIX, Cell
 from perfci.reports.columns import Column, lay_out
-from perfci.roofline import reached_bytes_per_s, reached_flops_per_s
 
 HEADING = "this machine: anchors"
 

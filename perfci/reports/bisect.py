@@ -5,12 +5,13 @@ from datetime import datetime
 
 import click
 
-from perfci import stats, units
-from perfci.answer import Bisection, Confirmation, Ending, Ends
-from perfci.bisection import Likeness
-from perfci.compare import to_ratio
+from perfci import units
+from perfci.bisect.answer import Bisection, Confirmation, Ending, Ends
+from perfci.bisect.bisection import Likeness
+from perfci.bisect.notebook import Finding, Symptom
+from perfci.decision import stats
+from perfci.decision.compare import to_ratio
 from perfci.history.model import Commit, Comparison
-from perfci.notebook import Finding, Symptom
 from perfci.reports.columns import WIDTH, Column, lay_out, shorten, wrap
 from perfci.reports.comparison import comparison_table
 from perfci.reports.gate import break_command

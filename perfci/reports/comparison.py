@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from perfci import units
+from perfci.decision.verdict import WORST_FIRST, sort_worst_first
 from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.differences import Differences, is_choice
 from perfci.reports.moves import moves_table
 from perfci.reports.text import head, list_reasons, paint
-from perfci.verdict import WORST_FIRST, sort_worst_first
 
 _VERDICTS = {
     Verdict.REGRESSION: ("▲", "slower", "red"),

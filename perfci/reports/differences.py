@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perfci import units
-from perfci.compare import Side
+from perfci.decision.compare import Side
 from perfci.history.model import Cell, Launch, SeriesKey, Status
 from perfci.reports.cycles import describe_cycles
 from perfci.reports.text import write_extents

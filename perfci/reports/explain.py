@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from perfci import units
+from perfci.anchors.roofline import Floor, Peaks
 from perfci.explain import CaseTable, Explained, Explanation, FailedCheck, Launched, Reading
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head, list_reasons, name_commit, write_extents, write_status
-from perfci.roofline import Floor, Peaks
 from perfci.timers import NOT_IN_L2
 
 HOST = "host"

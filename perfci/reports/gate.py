@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import click
 
 from perfci import units
-from perfci.gate import SAME_CODE, Gate
+from perfci.decision.verdict import sort_worst_first
+from perfci.gate.past import Best, Since
+from perfci.gate.rungs import Ending
+from perfci.gate.verdicts import SAME_CODE, Gate
 from perfci.history.model import Comparison, Verdict
-from perfci.past import Best, Since
 from perfci.reports.columns import WIDTH, Column, lay_out, wrap
 from perfci.reports.comparison import comparison_table, name_cell
 from perfci.reports.differences import (
@@ -19,8 +21,6 @@ from perfci.reports.differences import (
     find_differences,
 )
 from perfci.reports.text import head, name_commit
-from perfci.rungs import Ending
-from perfci.verdict import sort_worst_first
 
 _RED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING, Verdict.INCOMPARABLE)
 _MOST_COMMANDS = 5

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from perfci.gate import Gate, exit_code_of
+from perfci.gate.verdicts import Gate, exit_code_of
 from perfci.history.plain import plain
 from perfci.reports.gate import find_all_differences, find_means
 

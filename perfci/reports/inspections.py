@@ -9,7 +9,7 @@ import click
 from perfci import units
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head
-from perfci.sanitizer import OPTIONS, Inspection, State
+from perfci.tools.sanitizer import OPTIONS, Inspection, State
 
 _SYMBOLS = {State.FOUND: "✗", State.FAILED: "✗", State.UNPROVED: "?", State.CLEAN: "✓"}
 """The worst first."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from perfci import units
-from perfci.gate import SAME_CODE, Gate
+from perfci.decision.verdict import sort_worst_first
+from perfci.gate.verdicts import SAME_CODE, Gate
 from perfci.history.model import Comparison, Verdict
 from perfci.history.text import one_line
 from perfci.reports.comparison import count_verdicts, give_reason, name_cell, write_verdict
@@ -23,7 +24,6 @@ from perfci.reports.gate import (
     write_best,
 )
 from perfci.reports.text import name_commit
-from perfci.verdict import sort_worst_first
 
 GITHUB_LIMIT = 60_000
 """Characters of a comment: GitHub takes 65,536."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from perfci import units
+from perfci.anchors.machine import find_moved
 from perfci.history.model import Comparison
-from perfci.machine import find_moved
 from perfci.reports.anchors import HEADING, name_anchor
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head

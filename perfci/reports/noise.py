@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from perfci import units
+from perfci.decision.noise import LADDER, CellNoise
 from perfci.history.model import Cell, RunSummary, is_anchor
-from perfci.noise import LADDER, CellNoise
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head, list_reasons, name_commit, write_status
 

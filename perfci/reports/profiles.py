@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfci import units
-from perfci.profiler import Profile, ProfiledLaunch
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head
+from perfci.tools.profiler import Profile, ProfiledLaunch
 
 _COLUMNS = (
     Column("variant, launches", shrinks=True),

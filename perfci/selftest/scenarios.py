@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from perfci.compare import Side, compare
 from perfci.config import Config, inherited_environment
+from perfci.decision.compare import Side, compare
 from perfci.device import environment
 from perfci.history.model import Commit, Measurement, Run, Status, Verdict
 from perfci.history.summary import cell, run_summary
 from perfci.kernel import Kernel, read_kernels
-from perfci.passes import PassServer
 from perfci.plan import Target
 from perfci.progress import Observer
 from perfci.run import measure
 from perfci.selection import Cell, Selection, select
 from perfci.selftest import KERNELS
 from perfci.selftest.trial import Fate, Trial
+from perfci.workers.passes import PassServer
 
 _SLACK = 0.10
 """How far two latencies may lie apart that should be one."""

@@ -12,7 +12,7 @@ from itertools import cycle
 
 import torch
 
-from perfci.driver import DriverError, Persistence
+from perfci.gpu.driver import DriverError, Persistence
 from perfci.timers import Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
 

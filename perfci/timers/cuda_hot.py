@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from perfci.capture import CaptureError, require_replayable
 from perfci.collector import uncollected
+from perfci.gpu.capture import CaptureError, require_replayable
 from perfci.timers import NOT_IN_L2, OVERLAPPING, InvalidTimingError, Reader, Workload
 from perfci.timers.cuda_stream import Blocker, timed
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from records import cell, measurement, run, summary
 
-from perfci import stats
-from perfci.compare import Floor, Side, key_of
+from perfci.decision import stats
+from perfci.decision.compare import Floor, Side, key_of
+from perfci.decision.ladder import LOOKS, Thresholds, judge
 from perfci.history.codec import write_run_file
 from perfci.history.model import NOISE_TRIGGER, Contract, Verdict
-from perfci.ladder import LOOKS, Thresholds, judge
 
 _ROOT = Path(__file__).parents[2]
 _SCRIPT = _ROOT / "benchmarks" / "decisions.py"

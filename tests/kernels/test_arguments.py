@@ -13,7 +13,7 @@ from misfits import Misfit
 from torch import Tensor
 from trial import Trial
 
-from perfci.check import REFUSALS
+from perfci.checking.check import REFUSALS
 from perfci.entry import Entry, KernelError
 from perfci.kernel import Kernel
 from perfci.toolchain import find_compiler

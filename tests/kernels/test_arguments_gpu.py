@@ -16,7 +16,7 @@ from misfits import Misfit
 from trial import Trial
 
 from perfci.build import Build
-from perfci.check import REFUSALS
+from perfci.checking.check import REFUSALS
 from perfci.entry import load_entry
 from perfci.kernel import Variant
 

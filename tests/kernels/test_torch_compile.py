@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from perfci.inputs import Arguments, load_reference
+from perfci.checking.inputs import Arguments, load_reference
 from perfci.kernel import Kernel
 
 pytestmark = [

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from perfci.check import Subject, check
-from perfci.controls import REJECTIONS
+from perfci.checking.check import Subject, check
+from perfci.checking.controls import REJECTIONS
+from perfci.checking.inputs import load_reference
 from perfci.entry import Entry
 from perfci.history.model import Status
-from perfci.inputs import load_reference
 from perfci.kernel import Case, Kernel, Variant, discover, skip_reason
 from perfci.outcome import Outcome
 

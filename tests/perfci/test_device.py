@@ -8,8 +8,8 @@ import pytest
 from records import cell
 
 from perfci import device
-from perfci.compare import key_of
 from perfci.config import load_config
+from perfci.decision.compare import key_of
 from perfci.device import environment, find_target, find_targets
 from perfci.errors import DeviceError, UsageError
 from perfci.history.model import Device

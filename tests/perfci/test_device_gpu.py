@@ -8,7 +8,7 @@ import scratch
 
 from perfci.config import child_environment
 from perfci.device import has_gpu_driver
-from perfci.passes import PassServer
+from perfci.workers.passes import PassServer
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,7 +10,7 @@ import nvml_double
 import pytest
 from records import gpu_anchors
 
-from perfci.canary import NOT_FLUSHED
+from perfci.anchors.canary import NOT_FLUSHED
 from perfci.findings import Finding, State
 from perfci.fitness import examine_driver, examine_gpu, examine_readings
 from perfci.history.model import Device, Measurement, Pass, Status

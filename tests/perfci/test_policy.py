@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from perfci.config import Config, load_config
-from perfci.contest import thresholds_of
 from perfci.errors import ConfigurationError
+from perfci.gate.contest import thresholds_of
 from perfci.history.model import SeriesKey
 from perfci.policy import Accepted
 

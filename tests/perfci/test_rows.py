@@ -6,12 +6,12 @@ from pathlib import Path
 import scratch
 
 from perfci.config import load_config
+from perfci.decision.pairs import log_ratios
 from perfci.device import cpu
 from perfci.history.model import Status, Stop
 from perfci.history.summary import cell
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
-from perfci.pairs import log_ratios
 from perfci.plan import Target
 from perfci.progress import LineObserver
 from perfci.rows import State, rows_of

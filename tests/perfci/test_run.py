@@ -16,13 +16,13 @@ import scratch
 from perfci.anchors import anchor_cells
 from perfci.cli.record import say_unwatched
 from perfci.config import load_config
+from perfci.decision.precision import Precision
 from perfci.device import cpu
 from perfci.history.model import Device, Launch, Measurement, Metric, Status, Stop, is_anchor
 from perfci.history.plain import plain
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
 from perfci.plan import Target, Task
-from perfci.precision import Precision
 from perfci.progress import LineObserver
 from perfci.run import Measured, measure
 from perfci.selection import Selection, select

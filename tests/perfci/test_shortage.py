@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from perfci.inputs import describe
+from perfci.checking.inputs import describe
 from perfci.shortage import is_shortage
 
 _OF_A_GPU = (

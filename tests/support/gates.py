@@ -6,12 +6,12 @@ from typing import Any
 
 import records
 
-from perfci.compare import Side
-from perfci.gate import SAME_CODE, Gate
+from perfci.decision.compare import Side
+from perfci.gate.rungs import Ending
+from perfci.gate.sides import Ends
+from perfci.gate.verdicts import SAME_CODE, Gate
 from perfci.history.model import Cell, Comparison, Metric, SeriesKey, Verdict
 from perfci.history.summary import run_summary
-from perfci.rungs import Ending
-from perfci.sides import Ends
 
 HOSTILE = "Speed up | `rm` <img src=x> @team #1 **now** https://evil.example \x1b[31m\u202eend"
 """A commit's subject that means to do something on a terminal and on a page."""

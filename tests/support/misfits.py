@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from perfci.inputs import Arguments
+from perfci.checking.inputs import Arguments
 
 Change = Callable[[Any], Any]
 

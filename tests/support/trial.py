@@ -9,8 +9,8 @@ import misfits
 import torch
 from torch import Tensor
 
+from perfci.checking.inputs import Arguments, load_reference
 from perfci.entry import Entry
-from perfci.inputs import Arguments, load_reference
 from perfci.kernel import Kernel, Variant, discover
 
 KERNELS = {kernel.name: kernel for kernel in discover(Path(__file__).parents[2] / "kernels")}

@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from perfci.inputs import Arguments, Reference, case_arguments, draw_inputs, load_reference
+from perfci.checking.inputs import Arguments, Reference, case_arguments, draw_inputs, load_reference
 from perfci.kernel import Case, Kernel
 
 HEADLINE = {

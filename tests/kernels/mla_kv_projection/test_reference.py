@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from perfci.inputs import Reference, case_arguments, draw_inputs, load_reference
+from perfci.checking.inputs import Reference, case_arguments, draw_inputs, load_reference
 from perfci.kernel import Case, Kernel
 
 HEADLINE = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import scratch
 
-from perfci.baselines import read_baselines
+from perfci.gate.baselines import read_baselines
 
 
 @pytest.fixture

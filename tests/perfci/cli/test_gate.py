@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import scratch
 
-from perfci.changes import find_changes
 from perfci.config import load_config
 from perfci.error_bounds import Bounds, OutputBound, write_bounds
 from perfci.errors import UsageError
+from perfci.gate.changes import find_changes
+from perfci.gate.sides import check_out, find_ends
 from perfci.history.model import RunSummary
 from perfci.history.stores import open_store
 from perfci.kernel import discover
-from perfci.sides import check_out, find_ends
 
 
 @pytest.fixture

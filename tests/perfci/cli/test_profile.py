@@ -1,4 +1,4 @@
-"""perfci profile where there is no GPU; with one: tests/perfci/test_profiler_gpu.py."""
+"""perfci profile where there is no GPU; with one: tests/perfci/tools/test_profiler_gpu.py."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +13,9 @@ from perfci.cli.profile import cells_to_profile, profile_exit_code
 from perfci.errors import BuildEnvironmentError, ExitCode
 from perfci.history.stores import open_store
 from perfci.kernel import discover
-from perfci.profiler import Profile
 from perfci.selection import Selection, select
-from perfci.watcher import require_program
+from perfci.tools.profiler import Profile
+from perfci.tools.watcher import require_program
 
 Call = Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""perfci check --sanitize where there is no GPU; with one: tests/perfci/test_sanitizer_gpu.py."""
+"""perfci check --sanitize without a GPU; tests/perfci/tools/test_sanitizer_gpu.py has one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +12,10 @@ from perfci.config import Config, load_config
 from perfci.errors import ConfigurationError, ExitCode
 from perfci.history.model import Device
 from perfci.kernel import discover
-from perfci.passes import PassServer
 from perfci.plan import Target
-from perfci.sanitizer import Inspection, State
 from perfci.selection import Cell, Selection, select
+from perfci.tools.sanitizer import Inspection, State
+from perfci.workers.passes import PassServer
 
 
 def test_a_cpu_is_refused_before_anything_is_built(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from records import cell, summary
 
-from perfci.compare import Side
+from perfci.decision.compare import Side
 from perfci.history.model import Cell, Metric, Status
 from perfci.reports.cycles import describe_cycles
 from perfci.reports.differences import find_differences

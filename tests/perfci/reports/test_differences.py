@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from records import cell, summary
 
-from perfci.compare import Side, compare
+from perfci.decision.compare import Side, compare
 from perfci.history.model import Launch, Status
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import describe_differences, find_differences

@@ -5,12 +5,12 @@ import pytest
 import records
 from gates import comparison, gate, mixed_gate
 
-from perfci.gate import Gate, exit_code_of
+from perfci.gate.past import Best, Past, Since
+from perfci.gate.rungs import Ending
+from perfci.gate.verdicts import Gate, exit_code_of
 from perfci.history.model import Verdict
-from perfci.past import Best, Past, Since
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.gate import describe_ending, find_commands, gate_text
-from perfci.rungs import Ending
 
 
 def _lines(gate: Gate) -> list[str]:

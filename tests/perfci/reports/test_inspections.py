@@ -4,7 +4,7 @@ import click
 
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.inspections import inspection_table
-from perfci.sanitizer import OPTIONS, Inspection, State
+from perfci.tools.sanitizer import OPTIONS, Inspection, State
 
 _LOGS = Path("cache/sanitizer/20260301T140500-4f1c")
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import click
 
-from perfci.profiler import Profile, ProfiledLaunch
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.profiles import profile_table
+from perfci.tools.profiler import Profile, ProfiledLaunch
 
 _LONG = ProfiledLaunch(
     function="vectorized_elementwise_kernel_of_a_library",

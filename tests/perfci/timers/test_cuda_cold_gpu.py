@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from perfci.device import has_gpu_driver
-from perfci.driver import Persistence
+from perfci.gpu.driver import Persistence
 from perfci.timers import TIMERS, Workload, cuda_cold
 from perfci.timers.sampling import measure
 

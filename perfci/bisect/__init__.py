@@ -1,0 +1,1 @@
+"""The search for the commit that made a cell slower or wrong."""

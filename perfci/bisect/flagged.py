@@ -1,0 +1,83 @@
+"""The cell that recorded runs of two commits flag: which one to bisect where none is named."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfci.anchors.machine import without_anchors
+from perfci.decision.compare import Floors, Side, compare
+from perfci.decision.verdict import sort_worst_first
+from perfci.errors import MissingError, UsageError
+from perfci.history.model import Comparison, Verdict
+from perfci.history.stores import Store
+from perfci.runs import runs_at
+
+_FLAGGED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is known of the cell that is meant; None of what is not."""
+
+    kernel: str | None
+    variant: str | None
+    case: str | None
+    timer: str | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it names a cell; a timer is not needed to."""
+        return None not in (self.kernel, self.variant, self.case)
+
+
+def find_flagged(
+    store: Store,
+    where: Path,
+    ends: tuple[str, str],
+    wanted: Wanted,
+    *,
+    testbed: str,
+    threshold: float,
+    floors: Floors,
+) -> list[Comparison]:
+    """The cells that are wrong, slower or missing at the second commit, the worst first.
+
+    Raises MissingError where one of the commits is not recorded on the testbed, UsageError where
+    no such cell is flagged.
+    """
+    try:
+        before, after = (_side(store, where, each, testbed) for each in ends)
+    except MissingError as error:
+        raise MissingError(f"{_NAME_IT}: {error}") from None
+    compared = compare(before, after, threshold=threshold, floors=floors)
+    flagged = [
+        each
+        for each in sort_worst_first(compared)
+        if each.verdict in _FLAGGED and _is_wanted(each, wanted)
+    ]
+    if not flagged:
+        raise UsageError(
+            f"no cell is recorded as worse at {ends[1][:10]} than at {ends[0][:10]} on testbed "
+            f"'{testbed}': {_NAME_IT}"
+        )
+    return flagged
+
+
+_NAME_IT = "name the cell with --kernel, --variant and --case"
+
+
+def _side(store: Store, where: Path, sha: str, testbed: str) -> Side:
+    runs = runs_at(store, where, sha, testbed=testbed)
+    cells = store.cells(run_ids=[run.run_id for run in runs])
+    return without_anchors(Side(runs=runs, cells=cells))
+
+
+def _is_wanted(comparison: Comparison, wanted: Wanted) -> bool:
+    key = comparison.key
+    timer = key.contract.partition("/")[0]
+    pairs = (
+        (wanted.kernel, key.kernel),
+        (wanted.variant, key.variant),
+        (wanted.case, key.case),
+        (wanted.timer, timer),
+    )
+    return all(name in (None, known) for name, known in pairs)

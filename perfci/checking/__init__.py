@@ -1,0 +1,1 @@
+"""Whether what a kernel computes is right, and whether the check could tell."""

@@ -1,0 +1,388 @@
+"""Output against reference: one verdict a case, with its figures. Method: docs/method.md.
+
+Outputs are poisoned before each call, the kernel runs before and after the reference, each time
+on inputs that it has not seen, and its inputs must be unchanged after.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from perfci.checking.inputs import (
+    Arguments,
+    Reference,
+    as_float64,
+    as_tuple,
+    call_wanted,
+    case_arguments,
+    describe,
+    draw_inputs,
+    empty_like,
+    snapshot,
+)
+from perfci.checking.numerics import (
+    Allowance,
+    Errors,
+    allowance,
+    errors,
+    fault,
+    frozen_bound,
+    pinned_precision,
+    sizes,
+    yardstick_bound,
+)
+from perfci.checking.outputs import GuardedOutputs, kept
+from perfci.declaration import GENERAL_RULE, Tolerance
+from perfci.entry import Entry, KernelError
+from perfci.error_bounds import BOUNDS_FILE, Bounds
+from perfci.history.model import Direction, Metric, Status
+from perfci.kernel import Case, Kernel
+from perfci.outcome import Outcome
+from perfci.shortage import is_shortage
+
+_PRODUCER_CYCLES = 1_000_000
+_REPEATABLE = 0.05
+"""How far, of its largest value, a reference may be from itself: sums in another order, no more."""
+REFUSALS = (ValueError, RuntimeError, TypeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What should be computed: a kernel's reference, at which case, on what."""
+
+    reference: Reference
+    kernel: Kernel
+    case: Case
+    device: str
+    tf32: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject(Problem):
+    """What is checked: a loaded variant, and the ``tolerance`` that it declares."""
+
+    entry: Entry
+    tolerance: Tolerance = GENERAL_RULE
+
+    @property
+    def frozen(self) -> Bounds | None:
+        """What is frozen of the case here; None where the library has TF32 on purpose."""
+        kind = "cpu" if self.device == "cpu" else "cuda"
+        return None if self.tf32 else self.kernel.frozen.get((kind, self.case.name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """The right outputs for some arguments: judge (float64) and yardstick (own dtype)."""
+
+    judge: tuple[Tensor, ...]
+    yardstick: tuple[Tensor, ...]
+    magnitude: tuple[Tensor | None, ...]
+
+
+class WrongError(Exception):
+    """A kernel's output is wrong: the status, the reason and the errors of its row."""
+
+    def __init__(
+        self, status: Status, message: str, figures: Mapping[str, float] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.figures = figures or {}
+
+
+class BadCaseError(Exception):
+    """The case itself cannot be judged: its reference is not finite, or fails."""
+
+
+def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
+    """Judge a variant at a case, once for each seed."""
+    case = subject.case
+    worst: dict[str, float] = {}
+    try:
+        templates = output_templates(subject)
+        for seed in seeds:
+            arguments = draw(subject, seed)
+            before = _called(subject, arguments, templates)
+            truth = find_truth(subject, arguments)
+            after = _called(subject, arguments, templates, delayed=True)
+            for outputs in (before, after):
+                _raise_to(worst, judge(subject, outputs, truth))
+    except WrongError as wrong:
+        _raise_to(worst, wrong.figures)
+        return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
+    except BadCaseError as bad:
+        return Outcome(status=Status.RUNTIME_ERROR, message=str(bad))
+    except REFUSALS as refusal:
+        layout_matters = case.layout != "contiguous" and not is_shortage(refusal)
+        if layout_matters and is_sound(subject.device):
+            message = f"refuses {case.layout} inputs: {describe(refusal)}"
+            return Outcome(status=Status.SKIPPED, message=message)
+        message = str(refusal) if isinstance(refusal, KernelError) else describe(refusal)
+        return Outcome(status=Status.RUNTIME_ERROR, message=message)
+    return Outcome(status=Status.PASSED, metrics=_metrics(subject, worst))
+
+
+def output_templates(problem: Problem) -> tuple[Tensor, ...]:
+    """Outputs of the right shapes and dtypes, computed from inputs that are not used again.
+
+    Raises BadCaseError where the reference is none to judge by: where it changes its inputs, or
+    computes something else the second time.
+    """
+    arguments = draw(problem, 0)
+    kept = snapshot(arguments)
+    outputs = tuple(each.clone() for each in refer(problem, arguments))
+    if changed := _changed_input(arguments, kept):
+        raise BadCaseError(f"the reference changes its input '{changed}'")
+    for first, again in zip(outputs, refer(problem, arguments), strict=True):
+        if not _alike(first, again):
+            raise BadCaseError("the reference computes something else the second time")
+    return tuple(torch.empty_like(each) for each in outputs)
+
+
+def find_truth(problem: Problem, arguments: Arguments) -> Truth:
+    """Judge and yardstick for some arguments; BadCaseError where either is not usable."""
+    reference = problem.reference
+    yardstick = refer(problem, arguments)
+    exact = refer(problem, as_float64(arguments))
+    judge_outputs = tuple(each.double() for each in exact)
+    for truth, yard in zip(judge_outputs, yardstick, strict=True):
+        if bool((torch.isfinite(truth) != torch.isfinite(yard)).any()):
+            raise BadCaseError("the reference is finite in float64 and not in the case's dtype")
+    magnitude: tuple[Tensor | None, ...] = (None,) * len(yardstick)
+    if reference.magnitude is not None:
+        magnitude = as_tuple(reference.magnitude(*as_float64(arguments).values()))
+    return Truth(judge=judge_outputs, yardstick=yardstick, magnitude=magnitude)
+
+
+def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
+    """The errors of outputs by metric name; WrongError where they are not right."""
+    actual = _plain_tensors(outputs, truth.yardstick)
+    figures: dict[str, float] = {}
+    for index, each in enumerate(actual):
+        exact, yard = truth.judge[index], truth.yardstick[index]
+        _widen(figures, "", errors(each, exact))
+        _widen(figures, "yardstick_", errors(yard, exact))
+        if wrong := fault_at(subject, truth, index, each):
+            prefix = f"output {index}: " if len(actual) > 1 else ""
+            raise WrongError(Status.WRONG_VALUES, prefix + wrong, figures)
+    return figures
+
+
+def fault_at(subject: Subject, truth: Truth, index: int, actual: Tensor) -> str:
+    """What is wrong with the values of one output, in one line; empty where they are right."""
+    exact = truth.judge[index]
+    allowed = allowance_at(subject, truth, index)
+    tolerance = subject.kernel.tolerance(subject.case.dtype).tightened(subject.tolerance)
+    frozen = subject.frozen
+    if frozen is None:
+        bound = yardstick_bound(
+            truth.yardstick[index],
+            exact,
+            tolerance=tolerance,
+            outliers=subject.case.distribution == "outliers",
+        )
+    elif len(frozen.outputs) != len(truth.judge):
+        raise BadCaseError(
+            f"{BOUNDS_FILE} bounds {len(frozen.outputs)} outputs, the reference has "
+            f"{len(truth.judge)}; freeze again: perfci check --freeze"
+        )
+    else:
+        bound = frozen_bound(frozen.outputs[index], allowed, tolerance=tolerance)
+    return fault(actual, exact, allowed=allowed, bound=bound)
+
+
+def allowance_at(problem: Problem, truth: Truth, index: int) -> Allowance:
+    """What rounding allows one output at the inputs that the truth is of."""
+    depth = 1
+    if problem.reference.depth is not None:
+        depth = call_wanted(problem.reference.depth, case_arguments(problem.case))
+    return allowance(
+        truth.judge[index],
+        truth.magnitude[index],
+        depth=depth,
+        dtype=truth.yardstick[index].dtype,
+    )
+
+
+def refer(problem: Problem, arguments: Arguments) -> tuple[Tensor, ...]:
+    """What the reference returns for arguments; BadCaseError where it fails."""
+    try:
+        with pinned_precision(tf32=problem.tf32), torch.no_grad():
+            return as_tuple(problem.reference.reference(*arguments.values()))
+    except Exception as error:
+        raise BadCaseError(f"the reference fails: {describe(error)}") from error
+
+
+def _called(
+    subject: Subject,
+    arguments: Arguments,
+    templates: Sequence[Tensor],
+    *,
+    delayed: bool = False,
+) -> object:
+    """What the variant returns for arguments; WrongError where it wrote what is not its own.
+
+    With ``delayed``, on a GPU, it is called on a side stream before its inputs are there, so that
+    work on any other stream reads the wrong ones.
+    """
+    outputs = GuardedOutputs(templates)
+    with torch.no_grad():
+        if delayed and subject.device != "cpu" and subject.case.layout == "contiguous":
+            given, kept = empty_like(arguments), arguments
+            returned = _call_behind_producer(subject, given, arguments, outputs)
+        else:
+            given, kept = arguments, snapshot(arguments)
+            returned = subject.entry.bind(given, outputs.tensors)()
+    synchronise(subject.device)
+    if changed := _changed_input(given, kept):
+        raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
+    if outputs.is_overrun():
+        raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
+    return returned
+
+
+def _call_behind_producer(
+    subject: Subject, given: Arguments, source: Arguments, outputs: GuardedOutputs
+) -> object:
+    """Call on a side stream that first waits and then fills the given inputs from the source."""
+    side = torch.cuda.Stream(subject.device)
+    side.wait_stream(torch.cuda.current_stream(subject.device))
+    with torch.cuda.stream(side):
+        call = subject.entry.bind(given, outputs.tensors)
+        torch.cuda._sleep(_PRODUCER_CYCLES)  # noqa: SLF001
+        for name, value in given.items():
+            original = source[name]
+            if isinstance(value, Tensor) and isinstance(original, Tensor):
+                value.copy_(original)
+        # As whoever comes next on this stream finds it, which is too early for work on another.
+        returned: object = kept(call())
+    torch.cuda.current_stream(subject.device).wait_stream(side)
+    return returned
+
+
+def draw(problem: Problem, seed: int) -> Arguments:
+    """The case's arguments of a seed; BadCaseError where they cannot be made."""
+    try:
+        return draw_inputs(problem.reference, problem.case, device=problem.device, seed=seed)
+    except Exception as error:
+        raise BadCaseError(f"the inputs cannot be made: {describe(error)}") from error
+
+
+def _changed_input(given: Arguments, kept: Arguments) -> str:
+    """The name of the first argument that is not what was kept of it; empty where all are."""
+    for name, value in given.items():
+        original = kept[name]
+        if (
+            isinstance(value, Tensor)
+            and isinstance(original, Tensor)
+            and not (value.shape == original.shape and _identical(value, original))
+        ):
+            return name
+    return ""
+
+
+def _alike(first: Tensor, again: Tensor) -> bool:
+    """Whether two outputs of one reference differ by no more than the order of its sums."""
+    if first.shape != again.shape or first.dtype != again.dtype:
+        return False
+    if not bool((torch.isfinite(first) == torch.isfinite(again)).all()):
+        return False
+    return errors(again, first).max_abs <= _REPEATABLE * sizes(first).max_abs
+
+
+def _identical(value: Tensor, original: Tensor) -> bool:
+    """Whether all elements are equal, NaN to NaN."""
+    same = (value == original) | ((value != value) & (original != original))  # noqa: PLR0124
+    return bool(same.all())
+
+
+def synchronise(device: str) -> None:
+    """Wait until the device has done what it was given."""
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
+def is_sound(device: str) -> bool:
+    """Whether the device can go on in this process; after a fault on a GPU it cannot."""
+    try:
+        synchronise(device)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _plain_tensors(outputs: object, expected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    actual = (outputs,) if isinstance(outputs, Tensor) else outputs
+    if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+        count = len(actual) if isinstance(actual, tuple | list) else type(outputs).__name__
+        raise WrongError(Status.WRONG_SHAPE, f"returned {count}, not {len(expected)} tensor(s)")
+    for each, wanted in zip(actual, expected, strict=True):
+        if type(each) is not Tensor:
+            raise WrongError(
+                Status.WRONG_SHAPE, f"returned a {type(each).__name__}, not a plain tensor"
+            )
+        _same(Status.WRONG_SHAPE, "shape", tuple(each.shape), tuple(wanted.shape))
+        _same(Status.WRONG_DTYPE, "dtype", each.dtype, wanted.dtype)
+        _same(Status.WRONG_SHAPE, "device", each.device, wanted.device)
+        _same(Status.WRONG_SHAPE, "layout", each.layout, torch.strided)
+    return tuple(actual)
+
+
+def _same(status: Status, what: str, actual: object, wanted: object) -> None:
+    if actual != wanted:
+        raise WrongError(status, f"returned {what} {actual}, not {wanted}")
+
+
+def _widen(figures: dict[str, float], prefix: str, own: Errors) -> None:
+    named = {
+        "max_abs_error": own.max_abs,
+        "mean_abs_error": own.mean_abs,
+        "rms_error": own.rms,
+        "max_rel_error": own.max_rel,
+    }
+    _raise_to(figures, {prefix + name: value for name, value in named.items()})
+
+
+def _raise_to(worst: dict[str, float], figures: Mapping[str, float]) -> None:
+    for name, value in figures.items():
+        known = worst.get(name, 0.0)
+        # NaN is larger than nothing, and yet the worst of all.
+        worst[name] = value if math.isnan(value) or value > known else known
+
+
+def _metrics(subject: Subject, worst: dict[str, float]) -> tuple[Metric, ...]:
+    """The largest errors over all seeds, and what the case moves and does at the least."""
+    known = case_arguments(subject.case)
+    counted: dict[str, tuple[Callable[..., int], str]] = {
+        "bytes_moved": (subject.reference.bytes_moved, "B"),
+        "flops": (subject.reference.flops, ""),
+    }
+    figures = [
+        Metric(name=name, value=value, unit="")
+        for name, value in worst.items()
+        if math.isfinite(value)
+    ]
+    return (
+        *figures,
+        *(
+            Metric(
+                name=name,
+                value=_counted(name, call_wanted(count, known)),
+                unit=unit,
+                direction=Direction.NEUTRAL,
+            )
+            for name, (count, unit) in counted.items()
+        ),
+    )
+
+
+def _counted(name: str, value: object) -> float:
+    """A count as a metric's value; BadCaseError where it is none."""
+    if not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise BadCaseError(f"{name} returned {value!r}, which counts nothing")
+    return float(value)

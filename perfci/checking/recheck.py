@@ -1,0 +1,117 @@
+"""What is looked at once a cell has been timed: whether what was timed was the kernel's work.
+
+A variant that is right when it is checked may yet answer from memory when it is timed: its inputs
+are few and come round again. Hence calls by themselves, on inputs that it has not seen, with all
+outputs wiped before; and, to catch an answer by content, their latency beside that on inputs
+which it has seen.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic, perf_counter_ns
+
+from torch import Tensor
+
+from perfci.checking.check import Subject, WrongError, draw, find_truth, judge, synchronise
+from perfci.checking.inputs import Arguments
+from perfci.checking.outputs import GuardedOutputs
+from perfci.entry import Call
+from perfci.history.model import Status
+
+_ALONE = 2
+_SEED_BITS = 48
+_MOST_ROUNDS = 15
+_FEWEST_ROUNDS = 5
+_LOOKS = 3
+_BUDGET_S = 0.3
+_REMEMBERED = 1.5
+"""How many times as long a call on new inputs must take for the others to be from memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedSets:
+    """The sets of arguments and outputs that took turns while a cell was timed, and their calls."""
+
+    arguments: Sequence[Arguments]
+    outputs: Sequence[GuardedOutputs]
+    calls: Sequence[Call]
+
+
+def recheck(subject: Subject, sets: TimedSets, left: Sequence[object]) -> None:
+    """Judge what the timers left of the first set, then calls alone on inputs never seen before.
+
+    ``left`` is what each timer's last call of the first set returned. Of the calls no two are of
+    one set, so that one that does the work of all is not every one of them; which they are is
+    chosen only now. Raises WrongError.
+    """
+    synchronise(subject.device)
+    if left:
+        truth = find_truth(subject, sets.arguments[0])
+        for returned in left:
+            judge(subject, returned, truth)
+    for index in random.sample(range(len(sets.calls)), k=min(_ALONE, len(sets.calls))):
+        refill(sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS)))
+        for each in sets.outputs:
+            each.poison()
+        returned = sets.calls[index]()
+        synchronise(subject.device)
+        judge(subject, returned, find_truth(subject, sets.arguments[index]))
+    if any(each.is_overrun() for each in sets.outputs):
+        raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
+
+
+def find_memory(subject: Subject, sets: TimedSets, seen_seed: int) -> str:
+    """How much longer a call takes on inputs never seen before; empty where it does not.
+
+    What else the machine does can look so once, but not three times in a row. Afterwards the first
+    set is as it was.
+    """
+    seen, ratio = draw(subject, seen_seed), math.inf
+    for _ in range(_LOOKS):
+        ratio = min(ratio, _ratio_of_new_to_seen(subject, sets, seen))
+        if ratio <= _REMEMBERED:
+            break
+    refill(sets.arguments[0], seen)
+    sets.calls[0]()
+    if ratio <= _REMEMBERED:
+        return ""
+    return f"takes {ratio:.1f} times as long on inputs that it has not seen: it remembers outputs"
+
+
+def _ratio_of_new_to_seen(subject: Subject, sets: TimedSets, seen: Arguments) -> float:
+    """How long a call takes on new contents, over how long on what was seen; the shortest of each.
+
+    Both kinds are written to the same place right before the call, and follow a call on what was
+    seen, so that they differ in nothing but whether the contents have been there before.
+    """
+    given, call = sets.arguments[0], sets.calls[0]
+    shortest_ns = {True: math.inf, False: math.inf}
+    end_s = monotonic() + _BUDGET_S
+    for count in range(_MOST_ROUNDS):
+        if count >= _FEWEST_ROUNDS and monotonic() > end_s:
+            break
+        for is_new in (False, True):
+            fresh = draw(subject, random.getrandbits(_SEED_BITS))
+            refill(given, seen)
+            call()
+            refill(given, fresh if is_new else seen)
+            shortest_ns[is_new] = min(shortest_ns[is_new], _call_ns(subject, call))
+    return shortest_ns[True] / shortest_ns[False]
+
+
+def refill(arguments: Arguments, source: Arguments) -> None:
+    """Write other contents to where arguments are."""
+    for name, value in arguments.items():
+        original = source[name]
+        if isinstance(value, Tensor) and isinstance(original, Tensor):
+            value.copy_(original)
+
+
+def _call_ns(subject: Subject, call: Call) -> float:
+    synchronise(subject.device)
+    start_ns = perf_counter_ns()
+    call()
+    synchronise(subject.device)
+    return float(perf_counter_ns() - start_ns)

@@ -1,0 +1,1 @@
+"""What figures say of two commits: estimates, intervals, verdicts. Never torch."""

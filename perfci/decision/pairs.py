@@ -1,0 +1,201 @@
+"""One cell on both sides: what keeps its latencies from being compared, and what was paired. Pure.
+
+Of a cell that ended differently in several runs, a contender is given its worst end and a baseline
+its best, so that a second try hides no failure.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfci.decision import stats
+from perfci.history.model import Cell, Comparison, SeriesKey, Status, Verdict
+from perfci.quarantine import is_shared
+
+_BEST_FIRST = (
+    Status.PASSED,
+    Status.SKIPPED,
+    Status.MISSING,
+    Status.BUILD_FAILED,
+    Status.TIMEOUT,
+    Status.INVALID_TIMING,
+    Status.RUNTIME_ERROR,
+    Status.NONDETERMINISTIC,
+    Status.WRONG_VALUES,
+    Status.WRONG_DTYPE,
+    Status.WRONG_SHAPE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One cell on both sides; a side that has nothing of it is empty."""
+
+    key: SeriesKey
+    baseline: Sequence[Cell]
+    contender: Sequence[Cell]
+
+
+def sort_out(
+    before: Mapping[SeriesKey, Sequence[Cell]], after: Mapping[SeriesKey, Sequence[Cell]]
+) -> tuple[list[Pair], list[Comparison]]:
+    """The cells whose latencies can be compared, and what is to be said of the others.
+
+    Both are in the order of the keys. Cells that were skipped on purpose, and cells that are only
+    checked and passed, are in neither.
+    """
+    timed: list[Pair] = []
+    untimed: list[Comparison] = []
+    for key in sorted(before.keys() | after.keys()):
+        pair = Pair(key, before.get(key, ()), after.get(key, ()))
+        if _needs_no_mention(pair):
+            continue
+        obstacle = _find_obstacle(pair, before.keys(), after.keys())
+        if obstacle is None:
+            timed.append(pair)
+        else:
+            untimed.append(_compare_untimed(pair, *obstacle))
+    return timed, untimed
+
+
+def log_ratios(baseline: Cell, contender: Cell) -> list[float]:
+    """The logarithm of each pass's ratio, of two cells that were measured together.
+
+    Empty where they do not have the same passes, as where one of them was not timed.
+    """
+    if baseline.latency is None or contender.latency is None:
+        return []
+    before_ns, after_ns = baseline.latency.pass_means_ns, contender.latency.pass_means_ns
+    if len(before_ns) != len(after_ns):
+        return []
+    return [math.log(b / a) for a, b in zip(before_ns, after_ns, strict=True)]
+
+
+def measured_together(
+    pair: Pair, pairs: Mapping[str, str]
+) -> tuple[Pair, Sequence[Sequence[float]]]:
+    """What of a cell was measured together, and its ratios; all of it where nothing was.
+
+    ``pairs`` says of a run which pair it is of.
+    """
+    before = {pairs[cell.run_id]: cell for cell in pair.baseline if cell.run_id in pairs}
+    matched = [
+        (baseline, contender, ratios)
+        for contender in pair.contender
+        if (baseline := before.get(pairs.get(contender.run_id, "")))
+        and (ratios := log_ratios(baseline, contender))
+    ]
+    if sum(len(ratios) for _, _, ratios in matched) < 2:
+        return pair, []
+    chosen = Pair(pair.key, [each[0] for each in matched], [each[1] for each in matched])
+    return chosen, [each[2] for each in matched]
+
+
+def typical_ns(cells: Sequence[Cell]) -> float | None:
+    """The geometric mean over runs of each run's location; None without any."""
+    runs = read_runs(cells)
+    if not all(0.0 < mean_ns < math.inf for run in runs for mean_ns in run) or not runs:
+        return None
+    locations = [stats.location([math.log(each) for each in run]) for run in runs]
+    return math.exp(math.fsum(locations) / len(locations))
+
+
+def read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:
+    """The interquartile means of each run's passes, in nanoseconds, of runs that have any."""
+    latencies = [cell.latency for cell in cells if cell.status is Status.PASSED]
+    return [each.pass_means_ns for each in latencies if each is not None and each.pass_means_ns]
+
+
+def _needs_no_mention(pair: Pair) -> bool:
+    if all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender)):
+        return True
+    checked_only = bool(pair.contender) and pair.contender[0].contract is None
+    return checked_only and _worst(pair.contender).status is Status.PASSED
+
+
+def _find_obstacle(
+    pair: Pair, baseline_keys: Iterable[SeriesKey], contender_keys: Iterable[SeriesKey]
+) -> tuple[Verdict, str] | None:
+    """Say why the latencies of a pair cannot be compared; None where they can."""
+    if not pair.contender:
+        return _look_elsewhere(pair.key, contender_keys, Verdict.MISSING, "no contender")
+    worst = _worst(pair.contender)
+    if worst.status is not Status.PASSED:
+        return _blame(worst, pair.baseline)
+    if not pair.baseline:
+        return _look_elsewhere(pair.key, baseline_keys, Verdict.NEW, "no baseline")
+    best = min(pair.baseline, key=_rank)
+    if best.status is not Status.PASSED:
+        return Verdict.NEW, f"no baseline: {_describe(best)}"
+    if len({cell.workload_digest for cell in _passed(pair)}) > 1:
+        return Verdict.INCOMPARABLE, "the reference or the case changed"
+    return _find_unusable_passes(pair)
+
+
+def _blame(worst: Cell, baseline: Sequence[Cell]) -> tuple[Verdict, str]:
+    if not worst.status.is_incorrect:
+        return Verdict.MISSING, _describe(worst)
+    if baseline and min(baseline, key=_rank).status.is_incorrect:
+        return Verdict.KNOWN_INCORRECT, f"{_describe(worst)} (so was the baseline)"
+    return Verdict.INCORRECT, _describe(worst)
+
+
+def _find_unusable_passes(pair: Pair) -> tuple[Verdict, str] | None:
+    for name, cells in (("baseline", pair.baseline), ("contender", pair.contender)):
+        if any(is_shared(cell) for cell in cells):
+            reason = f"the {name} was measured while another process was on the GPU"
+            return Verdict.INCONCLUSIVE, reason
+        means_ns = [each for run in read_runs(cells) for each in run]
+        if not all(0.0 < each < math.inf for each in means_ns):
+            return Verdict.MISSING, f"the {name} has a latency that is not a positive number"
+        if len(means_ns) < 2:
+            return Verdict.INCONCLUSIVE, f"needs at least 2 passes, the {name} has {len(means_ns)}"
+    return None
+
+
+def _look_elsewhere(
+    key: SeriesKey, keys: Iterable[SeriesKey], verdict: Verdict, lack: str
+) -> tuple[Verdict, str]:
+    """Say what a side lacks and name the nearest thing that it has: only the key keeps them apart.
+
+    Another version of the timer makes the sides incomparable; another testbed is no measurement.
+    """
+    cell = (key.kernel, key.case, key.variant)
+    near = sorted(each for each in keys if (each.kernel, each.case, each.variant) == cell)
+    timer = key.contract.partition("/")[0]
+    for each in near:
+        if each.contract == key.contract:
+            return verdict, f"{lack}: measured on {each.testbed} ({each.device_model}) there"
+    for each in near:
+        if each.contract.partition("/")[0] == timer:
+            other = f"timed by {each.contract} there, which is not compared with {key.contract}"
+            return Verdict.INCOMPARABLE, f"{lack}: {other}"
+    return verdict, lack
+
+
+def _compare_untimed(pair: Pair, verdict: Verdict, reason: str) -> Comparison:
+    return Comparison(
+        key=pair.key,
+        verdict=verdict,
+        reason=reason,
+        baseline_ns=typical_ns(pair.baseline),
+        contender_ns=typical_ns(pair.contender),
+    )
+
+
+def _passed(pair: Pair) -> list[Cell]:
+    return [cell for cell in (*pair.baseline, *pair.contender) if cell.status is Status.PASSED]
+
+
+def _worst(cells: Sequence[Cell]) -> Cell:
+    return max(cells, key=_rank)
+
+
+def _rank(cell: Cell) -> int:
+    return _BEST_FIRST.index(cell.status)
+
+
+def _describe(cell: Cell) -> str:
+    words = cell.status.value.replace("_", " ")
+    first_line = next(iter(cell.message.strip().splitlines()), "")
+    return f"{words}: {first_line}" if first_line else words

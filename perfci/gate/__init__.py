@@ -1,0 +1,1 @@
+"""A head judged by its base."""

@@ -1,0 +1,258 @@
+"""A head measured beside its base: what needs it, in the same passes, until it is decided."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perfci import recording
+from perfci.anchors import anchor_cells
+from perfci.anchors.machine import compare_anchors
+from perfci.build import Build
+from perfci.config import Config
+from perfci.decision.compare import Floors, Side
+from perfci.decision.ladder import Thresholds
+from perfci.device import environment
+from perfci.errors import ConfigurationError
+from perfci.gate.changes import find_changes
+from perfci.gate.matching import Matching, Unpaired, match_cells
+from perfci.gate.rungs import Rows, Rungs
+from perfci.gate.sameness import is_same_code
+from perfci.gate.sides import Sides
+from perfci.gate.verdicts import (
+    Gate,
+    Rules,
+    accept,
+    decide,
+    name_waiting,
+    say_same,
+    say_unpaired,
+    without_haste,
+)
+from perfci.history import commits
+from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Verdict
+from perfci.history.summary import cell, run_summary
+from perfci.modules import modules_in
+from perfci.plan import Target
+from perfci.progress import Observer
+from perfci.recording import Subject
+from perfci.run import Measured, architectures_for, build_all, measure, measure_pair
+from perfci.selection import Cell, Selection, refuse_unknown, variants_of
+from perfci.workers.passes import PassServer
+
+_NOTHING = Measured(measurements=(), passes=0, interrupted=False, duration_s=0.0)
+
+Pairs = Sequence[tuple[Cell, Cell]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a gate measures: the device, who measures on it, and what is known of its noise."""
+
+    root: Path
+    target: Target
+    server: PassServer
+    floors: Floors
+    observer: Observer
+
+
+def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: float) -> Gate:
+    """Build both sides, measure what needs it, and decide.
+
+    Raises UsageError for a name that neither side has, ConfigurationError where nothing is chosen.
+    """
+    start_s, started_at = time.monotonic(), datetime.now(UTC)
+    config, target = sides.config, place.target
+    where = environment(target.device, config)
+    matching = _match(sides, selection, place)
+    same, timed = _part(matching.pairs, sides, place)
+    records = _Records(
+        sides=sides,
+        environment=where,
+        started_at=started_at,
+        pair=recording.new_id(started_at),
+    )
+    rules = Rules(thresholds=thresholds_of(config), floors=place.floors)
+    spent_before_s = time.monotonic() - start_s
+    rungs = Rungs(
+        budget_s=budget_s - spent_before_s,
+        cells=max(1, sum(one.case.timed for one, _ in timed)),
+        find_waiting=lambda rows, look: name_waiting(
+            decide(*records.as_sides(records.runs_of(rows)), rules, look=look)
+        ),
+    )
+    first, second = _measure_pairs(timed, sides, place, rungs)
+    new = _measure_new(() if first.interrupted else matching.new, sides, place)
+    rows = (first.measurements, (*second.measurements, *new.measurements))
+    runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
+    before, after = records.as_sides(runs)
+    decided = decide(before, after, rules, look=rungs.look)
+    comparisons = [
+        *(without_haste(each, first.passes) for each in decided),
+        *(each for unpaired in matching.unpaired for each in say_unpaired(where, unpaired)),
+        *(each for pair in same for each in say_same(where, pair)),
+    ]
+    explained, accepted = accept(comparisons, config.accepted)
+    return Gate(
+        ends=sides.ends,
+        base=sides.base_commit,
+        head=sides.head_commit,
+        changes=tuple(find_changes(sides)),
+        environment=where,
+        threshold=config.threshold,
+        comparisons=tuple(sorted(explained, key=lambda each: each.key)),
+        accepted=accepted,
+        anchors=tuple(compare_anchors(before, after, floors=place.floors)),
+        before=before,
+        after=after,
+        runs=tuple(run for run in runs if run.measurements),
+        passes=first.passes,
+        ending=rungs.ending,
+        budget_s=budget_s,
+        spent_s=time.monotonic() - start_s,
+        needed_s=spent_before_s + rungs.needed_s,
+        interrupted=first.interrupted or new.interrupted,
+        unwatched=first.unwatched or new.unwatched,
+    )
+
+
+def thresholds_of(config: Config) -> Thresholds:
+    """What change matters in which cells."""
+    named = dict(config.thresholds)
+    return Thresholds(
+        default=config.threshold,
+        kernels={name: each for name, each in named.items() if "/" not in name},
+        cases={
+            (kernel, case): each
+            for name, each in named.items()
+            for kernel, slash, case in [name.partition("/")]
+            if slash
+        },
+    )
+
+
+def _match(sides: Sides, selection: Selection, place: Place) -> Matching:
+    """Match the chosen cells; what would run the working tree's modules is nobody's side."""
+    refuse_unknown([*sides.baseline, *sides.proposed], selection)
+    device = place.target.device
+    matching = match_cells(sides.baseline, sides.contender, sides.proposed, selection, device)
+    if not (matching.pairs or matching.unpaired or matching.new):
+        raise ConfigurationError(
+            f"nothing to judge on {device.kind} with this selection: neither side has such cells"
+        )
+    pairs: list[tuple[Cell, Cell]] = []
+    unpaired = [*matching.unpaired]
+    for pair in matching.pairs:
+        changed = _changed_modules(pair, sides, place.root)
+        if not changed:
+            pairs.append(pair)
+            continue
+        reason = f"the head changes {changed[0]}, of which both sides would run the working tree's"
+        unpaired.append(Unpaired(cell=pair[0], verdict=Verdict.INCOMPARABLE, reason=reason))
+    return replace(matching, pairs=tuple(pairs), unpaired=tuple(unpaired))
+
+
+def _changed_modules(pair: tuple[Cell, Cell], sides: Sides, root: Path) -> list[str]:
+    """The modules of the repository that both sides import by name and that are not the same."""
+    used = {name: path for each in pair for name, path in modules_in(root, each.variant).items()}
+    ends = sides.ends
+    return [
+        name
+        for name, path in sorted(used.items())
+        if not commits.is_unchanged(root, path, ends.base, ends.head)
+    ]
+
+
+def _part(pairs: Pairs, sides: Sides, place: Place) -> tuple[Pairs, Pairs]:
+    """The pairs that run the same code on both sides, and the others."""
+    architectures = architectures_for(sides.config, place.target)
+    builds: list[dict[tuple[str, str], Build]] = []
+    for number in (0, 1):
+        variants = variants_of(pair[number] for pair in pairs)
+        built = build_all(variants, sides.config, architectures, place.observer)
+        builds.append({each.variant.key: each for each in built})
+    same: list[tuple[Cell, Cell]] = []
+    others: list[tuple[Cell, Cell]] = []
+    for pair in pairs:
+        one, other = (known[each.variant.key] for known, each in zip(builds, pair, strict=True))
+        (same if is_same_code(one, other) else others).append(pair)
+    return same, others
+
+
+def _measure_pairs(
+    pairs: Pairs, sides: Sides, place: Place, rungs: Rungs
+) -> tuple[Measured, Measured]:
+    if not pairs:
+        return _NOTHING, _NOTHING
+    anchors = anchor_cells(place.target.device.kind) if sides.config.anchors else []
+    return measure_pair(
+        [*(one for one, _ in pairs), *anchors],
+        [*(other for _, other in pairs), *anchors],
+        sides.config,
+        target=place.target,
+        server=place.server,
+        passes=rungs,
+        observer=place.observer,
+    )
+
+
+def _measure_new(cells: Sequence[Cell], sides: Sides, place: Place) -> Measured:
+    """Check what only the head has, and read it once: there is nothing to compare it with."""
+    if not cells:
+        return _NOTHING
+    return measure(
+        cells,
+        sides.config,
+        target=place.target,
+        server=place.server,
+        passes=1,
+        observer=place.observer,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Records:
+    """Rows as the two runs that they make."""
+
+    sides: Sides
+    environment: Environment
+    started_at: datetime
+    pair: str
+
+    def runs_of(self, rows: Rows, *, duration_s: float = 0.0) -> tuple[Run, Run]:
+        subjects = (
+            Subject(commit=self.sides.base_commit, kernels=self.sides.baseline),
+            Subject(commit=self.sides.head_commit, kernels=self.sides.contender),
+        )
+        first, second = (
+            recording.assemble(
+                subject,
+                replace(
+                    _NOTHING,
+                    measurements=tuple(map(self._without_trees, measurements)),
+                    duration_s=duration_s,
+                ),
+                self.environment,
+                started_at=self.started_at,
+                trigger=GATE_TRIGGER,
+                attempt=1,
+                pair=self.pair,
+            )
+            for subject, measurements in zip(subjects, rows, strict=True)
+        )
+        return first, second
+
+    def _without_trees(self, row: Measurement) -> Measurement:
+        """The row, its message without the folders that are gone when it is read."""
+        message = row.message
+        for tree in self.sides.trees:
+            message = message.replace(f"{tree}/", "")
+        return replace(row, message=message)
+
+    def as_sides(self, runs: Sequence[Run]) -> tuple[Side, Side]:
+        before, after = (
+            Side([run_summary(run)], [cell(run.run_id, row) for row in run.measurements])
+            for run in runs
+        )
+        return before, after

@@ -1,0 +1,135 @@
+"""A head beside what is recorded: a release, the pinned baseline, the best. For what drifts slowly.
+
+What was measured in other hours is compared as `perfci compare` does, and decides nothing here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfci.anchors.machine import without_anchors
+from perfci.decision import stats
+from perfci.decision.compare import Floors, Side, compare, key_of
+from perfci.history import commits
+from perfci.history.errors import CommitError
+from perfci.history.model import (
+    Cell,
+    Commit,
+    Comparison,
+    RunSummary,
+    SeriesKey,
+    Status,
+    is_anchor,
+)
+from perfci.history.stores import Store
+
+FEWEST_PASSES = 3
+"""Of fewer passes a latency is no best: it may be one that chance has made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """What became of the cells since a commit that has a name."""
+
+    name: str
+    commit: Commit
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The lowest latency that is recorded of a cell, where, and the head's in units of it."""
+
+    key: SeriesKey
+    latency_ns: float
+    commit: Commit
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """How a head lies beside what is recorded."""
+
+    since: tuple[Since, ...] = ()
+    best: tuple[Best, ...] = ()
+
+
+def read_past(
+    store: Store, after: Side, marks: Mapping[str, str], *, threshold: float, floors: Floors
+) -> Past:
+    """What the store has to be compared with what was just measured.
+
+    ``marks`` are SHAs by what they are called.
+    """
+    after = without_anchors(after)
+    if not after.cells:
+        return Past()
+    testbed = after.runs[0].environment.testbed
+    runs = [
+        run
+        for run in store.runs(testbed=testbed, studies=False)
+        if run.commit.dirty is None and run.run_id not in {each.run_id for each in after.runs}
+    ]
+    since = []
+    for name, sha in marks.items():
+        side = _side(store, [run for run in runs if run.commit.sha == sha])
+        if side is not None:
+            compared = compare(side, after, threshold=threshold, floors=floors)
+            timed = tuple(each for each in compared if each.ratio is not None)
+            since.append(Since(name=name, commit=side.runs[0].commit, comparisons=timed))
+    ids = [run.run_id for run in runs]
+    kernels = sorted({cell.kernel for cell in after.cells})
+    recorded = [cell for each in kernels for cell in store.cells(run_ids=ids, kernel=each)]
+    return Past(since=tuple(since), best=tuple(find_best(after, runs, recorded)))
+
+
+def find_marks(root: Path, base: str, pinned: str | None) -> dict[str, str]:
+    """The commits to look back at: the last release of the base, and the pinned baseline."""
+    marks = {}
+    tag = commits.last_tag(root, base)
+    if tag is not None:
+        marks[tag] = commits.resolve(root, tag)
+    if pinned is not None:
+        try:
+            marks["the pinned baseline"] = commits.resolve(root, pinned)
+        except CommitError:
+            marks["the pinned baseline"] = pinned
+    return marks
+
+
+def find_best(after: Side, runs: Sequence[RunSummary], recorded: Iterable[Cell]) -> list[Best]:
+    """The best of each cell that was measured, among what is recorded of the same workload."""
+    by_id = {run.run_id: run for run in runs}
+    wanted = {key: cells[0] for key, cells in after.cells_by_key().items()}
+    lowest: dict[SeriesKey, tuple[float, Commit]] = {}
+    for cell in recorded:
+        run = by_id[cell.run_id]
+        key = key_of(cell, run.environment)
+        own = wanted.get(key)
+        latency_ns = _typical_ns(cell)
+        if own is None or latency_ns is None or own.workload_digest != cell.workload_digest:
+            continue
+        if key not in lowest or latency_ns < lowest[key][0]:
+            lowest[key] = (latency_ns, run.commit)
+    return [
+        Best(key=key, latency_ns=best_ns, commit=commit, ratio=own_ns / best_ns)
+        for key, (best_ns, commit) in sorted(lowest.items())
+        if (own_ns := _typical_ns(wanted[key])) is not None
+    ]
+
+
+def _side(store: Store, runs: Sequence[RunSummary]) -> Side | None:
+    cells = store.cells(run_ids=[run.run_id for run in runs]) if runs else ()
+    known = [each for each in cells if not is_anchor(each.kernel)]
+    return Side(runs, known) if known else None
+
+
+def _typical_ns(cell: Cell) -> float | None:
+    """A cell's latency over its passes; None of one that has too few, or none that can be."""
+    if cell.status is not Status.PASSED or cell.latency is None:
+        return None
+    means_ns = cell.latency.pass_means_ns
+    if len(means_ns) < FEWEST_PASSES or not all(0.0 < each < math.inf for each in means_ns):
+        return None
+    return math.exp(stats.location([math.log(each) for each in means_ns]))

@@ -1,0 +1,1 @@
+"""Processes that run code under test, seen from inside and from outside."""

@@ -1,0 +1,370 @@
+"""One pass in a fresh process: load, check, time, one task after another.
+
+This is the process that runs code under test. It imports torch, so that a fork server which has
+imported this module starts passes quickly. A task that raises is an outcome; one that kills or
+hangs the process is seen by the parent (perfci.workers.passes).
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+import torch
+from torch import Tensor
+
+from perfci.build import Build
+from perfci.checking.check import (
+    BadCaseError,
+    Problem,
+    Subject,
+    WrongError,
+    check,
+    is_sound,
+    output_templates,
+    synchronise,
+)
+from perfci.checking.inputs import (
+    Arguments,
+    Reference,
+    count_bytes,
+    describe,
+    draw_inputs,
+    load_reference,
+)
+from perfci.checking.outputs import GuardedOutputs, kept
+from perfci.checking.recheck import TimedSets, find_memory, recheck
+from perfci.checking.repeats import find_variation
+from perfci.checking.surroundings import kept_in_l2, read_surroundings, replaced_function
+from perfci.checking.weakness import find_weakness
+from perfci.checking.yardstick import measure_yardstick
+from perfci.entry import Call, Entry, load_again, load_entry
+from perfci.history.model import Status
+from perfci.kernel import Kernel
+from perfci.outcome import Outcome, Timing, require_pair
+from perfci.plan import Gauge, Limits, Target, Task
+from perfci.timers import TIMERS, InvalidTimingError, Reader, Workload, timer
+from perfci.timers.sampling import measure_in_turns
+from perfci.workers.footprint import add_footprint
+from perfci.workers.isolation import own_modules
+
+
+class Bench:
+    """What a pass keeps between tasks: references and variants that are loaded already."""
+
+    def __init__(self, target: Target, limits: Limits) -> None:
+        self._device = target.name
+        self._limits = limits
+        self._references: dict[str, Reference] = {}
+        self._entries: dict[str, Entry] = {}
+        self._weaknesses: dict[tuple[str, str], str] = {}
+        is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
+        self._surroundings = read_surroundings()
+        self._kept_in_l2 = kept_in_l2()
+        self._last: set[Status] = set()
+
+    def is_sound(self) -> bool:
+        """Whether this process can go on with another kernel's cells.
+
+        It cannot after a fault, nor where a kernel has changed what the next one would meet.
+        """
+        return (
+            not self._last & {Status.RUNTIME_ERROR, Status.BUILD_FAILED}
+            and read_surroundings() == self._surroundings
+            and is_sound(self._device)
+        )
+
+    def perform(self, task: Task | Gauge) -> tuple[Outcome, ...]:
+        """Check the sides of one cell and, where all are right, time them; an outcome each.
+
+        None at all where one side of several has left a device that the others cannot be judged on.
+        """
+        if task.case.memory_gib and self._device != "cpu":
+            torch.cuda.empty_cache()  # what smaller cases left in pieces is not to be had as one
+        outcomes = self._gauged(task) if isinstance(task, Gauge) else self._performed(task)
+        if len(outcomes) > 1 and not is_sound(self._device):
+            print(next((each.message for each in outcomes if each.status.is_failure), ""))
+            return ()
+        if replaced := replaced_function():
+            message = f"replaces {replaced}, by which it would be judged"
+            outcome = Outcome(status=Status.RUNTIME_ERROR, message=message)
+            outcomes = (outcome,) * len(outcomes)
+        self._last = {each.status for each in outcomes}
+        return outcomes
+
+    def _gauged(self, gauge: Gauge) -> tuple[Outcome, ...]:
+        problem = Problem(
+            reference=self._reference(gauge.kernel),
+            kernel=gauge.kernel,
+            case=gauge.case,
+            device=self._device,
+        )
+        try:
+            return (measure_yardstick(problem, gauge.seeds),)
+        except Exception as error:  # noqa: BLE001 — a reference may raise anything
+            return (_failure(error),)
+
+    def _performed(self, task: Task) -> tuple[Outcome, ...]:
+        # Who is loaded, checked and laid out in memory first must favour neither side.
+        order = random.sample(range(len(task.sides)), len(task.sides))
+        outcomes: dict[int, Outcome] = {}
+        sides: list[_Side] = []
+        for number in order:
+            build = task.sides[number]
+            again = any(each.build.digest == build.digest for each in sides)
+            try:
+                subject = self._subject(task, build, again=again)
+            except Exception as error:  # noqa: BLE001 — a variant's import may raise anything
+                message = f"cannot be loaded: {describe(error)}"
+                outcomes[number] = Outcome(status=Status.BUILD_FAILED, message=message)
+                continue
+            try:
+                outcomes[number] = self._checked(task, build, subject)
+            except Exception as error:  # noqa: BLE001 — and so may its call
+                outcomes[number] = _failure(error)
+            sides.append(_Side(number=number, build=build, subject=subject))
+        if task.timers and all(each.status is Status.PASSED for each in outcomes.values()):
+            self._time(task, sides, outcomes)
+        in_order = [outcomes[number] for number in sorted(outcomes)]
+        return require_pair(in_order) if task.timers else tuple(in_order)
+
+    def _checked(self, task: Task, build: Build, subject: Subject) -> Outcome:
+        if task.proves:
+            self._prove(subject, task)
+        checked = check(subject, task.seeds)
+        if checked.status is Status.PASSED and task.repeats:
+            return _repeated(subject, task, build, checked)
+        return checked
+
+    def _prove(self, subject: Subject, task: Task) -> None:
+        """Raise BadCaseError where the case would accept what is wrong; looked at once a case."""
+        key = (task.kernel.name, task.case.name)
+        if key not in self._weaknesses:
+            self._weaknesses[key] = find_weakness(subject, *task.seeds[:2])
+        if accepted := self._weaknesses[key]:
+            raise BadCaseError(f"the case accepts {accepted}, so that it proves nothing; change it")
+
+    def _subject(self, task: Task, build: Build, *, again: bool) -> Subject:
+        # By its place too, since what lies beside a Python variant is no part of its digest.
+        key = f"{task.kernel.name}/{build.variant.name}/{build.digest}/{build.variant.path}/{again}"
+        if key not in self._entries:
+            with own_modules() if task.other is not None else nullcontext():
+                self._entries[key] = load_again(build) if again else load_entry(build)
+        return Subject(
+            entry=self._entries[key],
+            reference=self._reference(task.kernel),
+            kernel=task.kernel,
+            case=task.case,
+            device=self._device,
+            tf32=build.variant.declaration.tf32,
+            tolerance=build.variant.declaration.tolerance,
+        )
+
+    def _reference(self, kernel: Kernel) -> Reference:
+        if kernel.name not in self._references:
+            self._references[kernel.name] = load_reference(kernel)
+        return self._references[kernel.name]
+
+    def _time(self, task: Task, sides: Sequence["_Side"], outcomes: dict[int, Outcome]) -> None:
+        """Add what the timers read to the outcomes; of a side that fails it becomes its own."""
+        try:
+            with torch.no_grad():
+                for side in sides:
+                    with _blaming(side):
+                        side.lay_out(task)
+                self._read_timers(task, sides)
+                if task.proves:
+                    _refuse_memory(task, sides)
+                for side in sides:
+                    with _blaming(side):
+                        recheck(side.subject, side.sets, side.left)
+                if task.footprint:
+                    # Last, so that this pass checks and times in the same state as the others.
+                    for side in sides:
+                        with _blaming(side):
+                            outcomes[side.number] = side.add_footprint(outcomes[side.number])
+        except _SideError as blamed:
+            number = blamed.side.number
+            outcomes[number] = _failure(blamed.cause, outcomes[number])
+            return
+        for side in sides:
+            outcomes[side.number] = replace(
+                outcomes[side.number],
+                timings=tuple(side.timings),
+                invalid=tuple(side.invalid),
+            )
+
+    def _read_timers(self, task: Task, sides: Sequence["_Side"]) -> None:
+        """What each timer reads of the sides in turns, and why one could not."""
+        budget_s = min(task.budget_s, self._limits.cell_budget_s)
+        keeps_in_l2 = kept_in_l2() != self._kept_in_l2
+        for name in task.timers:
+            contract = TIMERS[name].contract
+            began_s = monotonic()
+            try:
+                readers = [side.open_reader(name, keeps_in_l2=keeps_in_l2) for side in sides]
+                timings = measure_in_turns(readers, contract=contract, budget_s=budget_s)
+            except _SideError as blamed:
+                if not isinstance(blamed.cause, InvalidTimingError):
+                    raise
+                for side in sides:
+                    side.invalid.append((contract.label, _said_of(side, blamed)))
+                continue
+            span_s = (began_s, monotonic())
+            for side, reader, timing in zip(sides, readers, timings, strict=True):
+                side.timings.append(replace(timing, span_s=span_s))
+                with _blaming(side):
+                    side.keep_left(reader)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Side:
+    """One build of a cell while it is timed: what is called, and what was read."""
+
+    number: int
+    build: Build
+    subject: Subject
+    arguments: list[Arguments] = field(default_factory=list)
+    templates: tuple[Tensor, ...] = ()
+    outputs: list[GuardedOutputs] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    set_bytes: int = 0
+    timings: list[Timing] = field(default_factory=list)
+    invalid: list[tuple[str, str]] = field(default_factory=list)
+    left: list[object] = field(default_factory=list)
+
+    @property
+    def sets(self) -> TimedSets:
+        """The sets of arguments and outputs that calls take turns on."""
+        return TimedSets(arguments=self.arguments, outputs=self.outputs, calls=self.calls)
+
+    def lay_out(self, task: Task) -> None:
+        """Draw arguments of its own from the task's seeds, and bind them to outputs of its own."""
+        subject = self.subject
+        self.templates = output_templates(subject)
+        self.arguments = [
+            draw_inputs(subject.reference, task.case, device=subject.device, seed=seed)
+            for seed in task.timing_seeds
+        ]
+        self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
+        self.calls = [
+            subject.entry.bind(each, into.tensors)
+            for each, into in zip(self.arguments, self.outputs, strict=True)
+        ]
+        self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
+
+    def open_reader(self, name: str, *, keeps_in_l2: bool) -> Reader:
+        """What reads this side by a timer; what goes wrong in it is this side's."""
+        workload = Workload(
+            calls=self.calls,
+            set_bytes=self.set_bytes,
+            device=self.subject.device,
+            keeps_in_l2=keeps_in_l2,
+            poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
+        )
+        with _blaming(self):
+            reader = timer(name).open_reader(workload)
+
+        def call() -> None:
+            with _blaming(self):
+                reader.call()
+
+        def read() -> list[float]:
+            with _blaming(self):
+                return reader.read()
+
+        return replace(reader, call=call, read=read)
+
+    def keep_left(self, reader: Reader) -> None:
+        """Keep what a timer has left of the first set, to be judged once all have read."""
+        own = self.outputs[0].tensors if self.subject.entry.writes_outputs else None
+        written = own if own is not None else reader.returned
+        if written is not None:
+            synchronise(self.subject.device)
+            self.left.append(kept(written))
+
+    def add_footprint(self, checked: Outcome) -> Outcome:
+        """The outcome with what a call launches, and whatever else its run has left to see."""
+        return add_footprint(
+            checked,
+            self.calls[0],
+            entry=self.subject.entry,
+            build=self.build,
+            outputs=self.templates,
+            on_gpu=self.subject.device != "cpu",
+        )
+
+
+class _SideError(Exception):
+    """What went wrong, and with which side."""
+
+    def __init__(self, side: _Side, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.side = side
+        self.cause = cause
+
+
+@contextmanager
+def _blaming(side: _Side) -> Iterator[None]:
+    """Say of what goes wrong that it is a side's."""
+    try:
+        yield
+    except Exception as error:
+        raise _SideError(side, error) from error
+
+
+def _said_of(side: _Side, blamed: _SideError) -> str:
+    """What a row says of a reason for which its cell has no latency: whose it is."""
+    return f"{'' if side is blamed.side else 'the other side '}{blamed.cause}"
+
+
+def _refuse_memory(task: Task, sides: Sequence[_Side]) -> None:
+    """Take no latency of a cell for one of which a side remembers what it has computed."""
+    for side in sides:
+        with _blaming(side):
+            memory = find_memory(side.subject, side.sets, task.timing_seeds[0])
+        if not memory:
+            continue
+        blamed = _SideError(side, InvalidTimingError(memory))
+        for each in sides:
+            each.timings.clear()
+            each.left.clear()
+            each.invalid[:] = [
+                (TIMERS[name].contract.label, _said_of(each, blamed)) for name in task.timers
+            ]
+        return
+
+
+def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:
+    """What an exception of a variant's code, or one about its outputs, makes of its cell."""
+    if isinstance(error, WrongError):
+        message = f"right before the timing, wrong after it: {error.message}"
+        metrics = () if checked is None else checked.metrics
+        return Outcome(status=error.status, message=message, metrics=metrics)
+    return Outcome(status=Status.RUNTIME_ERROR, message=describe(error))
+
+
+def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> None:
+    """Poison what a call has written and what it returned, but for views of its arguments."""
+    outputs.poison()
+    given = {
+        each.untyped_storage().data_ptr() for each in arguments.values() if isinstance(each, Tensor)
+    }
+    for each in returned if isinstance(returned, tuple | list) else (returned,):
+        if (
+            isinstance(each, Tensor)
+            and each.is_floating_point()
+            and each.untyped_storage().data_ptr() not in given
+        ):
+            each.fill_(float("nan"))
+
+
+def _repeated(subject: Subject, task: Task, build: Build, checked: Outcome) -> Outcome:
+    """The outcome with whether the variant is deterministic; a failed one where it should be."""
+    declared = build.variant.declaration
+    variation = find_variation(subject, task.seeds[0])
+    if variation and not (declared.nondeterministic or declared.peer):
+        message = f"{variation}; declare nondeterministic = true if that is meant"
+        return replace(checked, status=Status.NONDETERMINISTIC, message=message)
+    return replace(checked, identity=(("deterministic", "no" if variation else "yes"),))

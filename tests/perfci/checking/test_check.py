@@ -1,0 +1,150 @@
+"""What a check says of a variant that is wrong, refuses, or runs out of memory."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import scratch
+
+from perfci.build import build
+from perfci.checking.check import Subject, WrongError, check, find_truth, judge
+from perfci.checking.inputs import draw_inputs, load_reference
+from perfci.config import load_config
+from perfci.declaration import Tolerance
+from perfci.entry import load_entry
+from perfci.error_bounds import Bounds, OutputBound
+from perfci.history.model import Status
+from perfci.kernel import discover
+
+_OUTLIERS = """\
+[[check]]
+name = "outliers"
+distribution = "outliers"
+count = 4096
+"""
+_OFF = "def run(x, a, b):\n    return (a * x + b) * (1 + {ratio} * 2**-24)\n"
+_STRIDED = """\
+[[check]]
+name = "strided"
+layout = "strided"
+count = 64
+"""
+
+
+def _subject(root: Path, source: str, cases: str = scratch.CASES) -> Subject:
+    """A ``.py`` variant of the elementwise kernel at its first case."""
+    scratch.write_kernel(root, cases__toml=cases, variant__py=source)
+    config = load_config(root, environment={}, cache=root / "cache")
+    (kernel,) = discover(config.kernels)
+    (built,) = build(kernel.variants, config)
+    return Subject(
+        entry=load_entry(built),
+        reference=load_reference(kernel),
+        kernel=kernel,
+        case=kernel.cases[0],
+        device="cpu",
+    )
+
+
+def test_an_error_that_is_no_number_is_never_recorded_as_none(tmp_path: Path) -> None:
+    subject = _subject(tmp_path, "def run(x, a, b):\n    return x * float('nan')\n")
+    outcome = check(subject, [1])
+    assert outcome.status is Status.WRONG_VALUES
+    names = {each.name for each in outcome.metrics}
+    assert "yardstick_max_abs_error" in names
+    assert not names & {"max_abs_error", "mean_abs_error", "rms_error", "max_rel_error"}
+
+
+def test_one_output_that_is_no_number_outweighs_the_others(tmp_path: Path) -> None:
+    subject = _subject(tmp_path, scratch.EAGER)
+    arguments = draw_inputs(subject.reference, subject.case, device="cpu", seed=1)
+    truth = find_truth(subject, arguments)
+    outputs = truth.yardstick[0].clone()
+    outputs[3] = math.nan
+    with pytest.raises(WrongError) as caught:
+        judge(subject, outputs, truth)
+    assert math.isnan(caught.value.figures["max_abs_error"])
+    assert math.isfinite(caught.value.figures["yardstick_max_abs_error"])
+
+
+@pytest.mark.parametrize("error", ["ValueError", "NotImplementedError", "RuntimeError"])
+def test_another_layout_may_be_refused(tmp_path: Path, error: str) -> None:
+    source = f"def run(x, a, b):\n    raise {error}('x must be contiguous')\n"
+    outcome = check(_subject(tmp_path, source, _STRIDED), [1])
+    assert outcome.status is Status.SKIPPED
+    assert outcome.message.startswith(f"refuses strided inputs: {error}: x must be contiguous")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 4.00 TiB.')",
+        "torch.empty(1 << 42, dtype=torch.uint8)",
+    ],
+)
+def test_running_out_of_memory_is_no_refusal(tmp_path: Path, statement: str) -> None:
+    source = f"import torch\n\n\ndef run(x, a, b):\n    {statement}\n"
+    outcome = check(_subject(tmp_path, source, _STRIDED), [1])
+    assert outcome.status is Status.RUNTIME_ERROR
+    assert outcome.message == "out of memory: tried to allocate 4.00 TiB (variant.py:5)"
+
+
+def _frozen(subject: Subject, **figures: float) -> Subject:
+    """The subject as one whose bounds are frozen, at figures that allow much unless told."""
+    told = {"largest": 50.0, "rms": 50.0, "max_abs_error": 0.0, "rms_error": 0.0, **figures}
+    outputs = (OutputBound(**told),)
+    bounds = Bounds(workload="", seeds=20, torch="", device="", outputs=outputs)
+    place = ("cpu", subject.case.name)
+    return replace(subject, kernel=replace(subject.kernel, frozen={place: bounds}))
+
+
+@pytest.mark.parametrize("which", ["largest", "rms"])
+def test_what_is_frozen_judges_and_not_the_library_of_these_inputs(
+    tmp_path: Path, which: str
+) -> None:
+    subject = _subject(tmp_path, _OFF.format(ratio=60))
+    assert check(subject, [1]).status is Status.WRONG_VALUES
+    assert check(_frozen(subject), [1]).status is Status.PASSED
+    outcome = check(_frozen(subject, **{which: 0.2}), [1])
+    assert outcome.status is Status.WRONG_VALUES
+    if which == "rms":
+        assert outcome.message.endswith("(3 × the library's, as frozen)")
+    else:
+        assert "above its bound" in outcome.message
+
+
+def test_frozen_bounds_have_no_slack_for_outliers(tmp_path: Path) -> None:
+    subject = _subject(tmp_path, _OFF.format(ratio=60), _OUTLIERS)
+    measured = check(subject, [1])
+    assert measured.message.endswith("(9 × the library's)") or "above its" in measured.message
+    # As far off as so many roundings of the largest value: within nine, and not within three.
+    assert check(_frozen(subject, rms=60 / 4), [1]).message.endswith(
+        "3 × the library's, as frozen)"
+    )
+    assert check(_frozen(subject, rms=60 / 2), [1]).status is Status.PASSED
+
+
+def test_a_variant_that_declares_less_is_held_to_it(tmp_path: Path) -> None:
+    subject = _frozen(_subject(tmp_path, _OFF.format(ratio=60)), rms=30.0, largest=30.0)
+    assert check(subject, [1]).status is Status.PASSED
+    strict = replace(subject, tolerance=Tolerance(rms_ratio=1.0))
+    assert check(strict, [1]).message.endswith("(1 × the library's, as frozen)")
+    strict = replace(subject, tolerance=Tolerance(max_ratio=1.0))
+    assert "above its bound" in check(strict, [1]).message
+
+
+def test_bounds_of_another_number_of_outputs_judge_nothing(tmp_path: Path) -> None:
+    subject = _frozen(_subject(tmp_path, scratch.EAGER))
+    (bounds,) = subject.kernel.frozen.values()
+    two = replace(bounds, outputs=bounds.outputs * 2)
+    frozen = {("cpu", subject.case.name): two}
+    outcome = check(replace(subject, kernel=replace(subject.kernel, frozen=frozen)), [1])
+    assert outcome.status is Status.RUNTIME_ERROR
+    assert outcome.message.startswith("bounds.toml bounds 2 outputs, the reference has 1; freeze")
+
+
+def test_a_peer_with_tf32_on_purpose_is_judged_by_its_own_library(tmp_path: Path) -> None:
+    subject = replace(_frozen(_subject(tmp_path, scratch.EAGER), largest=0.0, rms=0.0), tf32=True)
+    assert subject.frozen is None
+    assert check(subject, [1]).status is Status.PASSED
