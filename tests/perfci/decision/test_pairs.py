@@ -136,7 +136,7 @@ _HELPED = """\
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "parts"))
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
 import sums
 
 

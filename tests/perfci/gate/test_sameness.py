@@ -31,7 +31,7 @@ extern "C" int perfci_run(const perfci_call *call) {
 }
 """
 _MINE = "import helper_of_mine\n"
-_HELPED = "from pathlib import Path\nWIDTH = int((Path(__file__).parents[1] / 'w').read_text())\n"
+_HELPED = "from pathlib import Path\nWIDTH = int((Path(__file__).parent / 'w').read_text())\n"
 
 
 def _build(folder: Path, cache: Path, name: str, text: str) -> Build:
