@@ -26,7 +26,7 @@ calls = []
 
 def run(x, a, b):
     calls.append(None)
-    if len(calls) > 400:
+    if len(calls) > 45:  # checked, warm, and about to be read
         raise ValueError("no more of it")
     return a * x + b
 """
@@ -143,14 +143,16 @@ import sums
 def run(x, a, b):
     return sums.add(a * x, b)
 """
-_SUMS = "def add(x, y):\n    {slow}return x + y\n"
+_SUMS = "def add(x, y):\n    return x + y + {more}\n"
 
 
-def test_each_side_has_the_modules_beside_it(tmp_path: Path) -> None:
-    for name, work in (("baseline", ""), ("contender", "sum(range(200000))\n    ")):
+@pytest.mark.parametrize("bad_first", [True, False])
+def test_each_side_has_the_modules_beside_it(tmp_path: Path, bad_first: bool) -> None:
+    for name, is_bad in (("baseline", bad_first), ("contender", not bad_first)):
         parts = tmp_path / name / "kernels/axpb/parts"
         parts.mkdir(parents=True)
-        (parts / "sums.py").write_text(_SUMS.format(slow=work))
-    quick, slow = _measured(tmp_path, {"helped__py": _HELPED}, {"helped__py": _HELPED}, passes=1)
-    (before,), (after,) = quick["large"].passes, slow["large"].passes
-    assert min(after.samples_ns) > 10 * min(before.samples_ns)
+        (parts / "sums.py").write_text(_SUMS.format(more=int(is_bad)))
+    sides = _measured(tmp_path, {"helped__py": _HELPED}, {"helped__py": _HELPED}, passes=1)
+    bad, good = sides if bad_first else sides[::-1]
+    assert bad["one"].status is Status.WRONG_VALUES
+    assert good["one"].status is Status.PASSED
