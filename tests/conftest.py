@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -10,6 +11,10 @@ import pytest
 import scratch
 
 from perfci import __main__ as program
+
+# Tests in parallel have no more cores than there are: with as many threads each, an operation of
+# PyTorch takes a time slice of the system, which is a thousand times what it costs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Where the tests were started in the background, Ctrl-C is ignored, and so it would be by every
 # program that they start and interrupt.

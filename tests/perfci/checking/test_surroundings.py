@@ -14,7 +14,7 @@ AT_IMPORT = {
     "limits_files": "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n",
     "changes_folder": "import os\nos.chdir('/')\n",
     "stops_collection": "import gc\ngc.disable()\n",
-    "takes_threads": "import torch\ntorch.set_num_threads(1)\n",
+    "takes_threads": "import torch\ntorch.set_num_threads(torch.get_num_threads() + 1)\n",
     "wants_doubles": "import torch\ntorch.set_default_dtype(torch.float64)\n",
     "starts_process": "import subprocess\nkept = subprocess.Popen(['sleep', '60'])\n",
     "starts_thread": (
