@@ -20,15 +20,18 @@ from perfci.cli.options import (
     server_of,
 )
 from perfci.cli.sanitize import sanitize
+from perfci.config import Config
 from perfci.device import find_target
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover
 from perfci.lock import lock_device
+from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.checks import check_table
 from perfci.run import measure
-from perfci.selection import select
+from perfci.selection import Cell, select
+from perfci.workers.passes import PassServer
 
 
 @click.command("check")
@@ -91,19 +94,31 @@ def command(
     selection = selection_of(names, variants, cases, tier)
     server = server_of(config)
     target = find_target(device, server.probe_gpus)
-    kind = target.device.kind
     discovered = discover(config.kernels)
     if freezing:
         return freeze(discovered, selection, config, target=target, server=server, as_json=as_json)
-    cells = select(discovered, selection, kind)
+    cells = select(discovered, selection, target.device.kind)
     if sanitizing:
         return sanitize(cells, config, target=target, server=server, as_json=as_json)
-    controls = []
+    controls: list[Cell] = []
     if not (no_controls or selection.variants):
-        controls = select(_as_controls(discovered), selection, kind)
+        controls = select(_as_controls(discovered), selection, target.device.kind)
+    return _check(cells, controls, config, target=target, server=server, as_json=as_json)
+
+
+def _check(
+    cells: list[Cell],
+    controls: list[Cell],
+    config: Config,
+    *,
+    target: Target,
+    server: PassServer,
+    as_json: bool,
+) -> int:
+    """Check cells, and that the controls are rejected; the exit code."""
     if not cells:
         raise ConfigurationError(
-            f"{config.kernels}: nothing to check on {kind} with this selection"
+            f"{config.kernels}: nothing to check on {target.device.kind} with this selection"
         )
     with progress() as observer, lock_device(target.device):
         measured = measure(

@@ -48,7 +48,7 @@ def history(make) -> History:
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_plotly_accepts_the_figure(history: History, scale: figures.Scale) -> None:
-    go.Figure(figures.history_figure(history, scale=scale))
+    assert go.Figure(figures.history_figure(history, scale=scale)).data
 
 
 def test_latencies_are_in_microseconds_and_what_failed_or_is_missing_is_a_gap(

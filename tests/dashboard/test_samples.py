@@ -8,7 +8,7 @@ from perfci.history.summary import summarise
 
 def test_plotly_accepts_the_figure(make) -> None:
     passes = make.cell().passes
-    go.Figure(samples.samples_figure(passes))
+    assert go.Figure(samples.samples_figure(passes)).data
 
 
 def test_samples_are_drawn_in_reading_order_with_each_passs_mean(make) -> None:

@@ -59,6 +59,22 @@ extern "C" int perfci_run(const perfci_call *call) {
   return 0;
 }
 """
+CUDA = """\
+#include <perfci_cuda.h>
+
+__global__ void axpb(const float *x, float *y, float a, float b, int64_t count) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) y[i] = a * x[i] + b;
+}
+
+extern "C" int perfci_run(const perfci_call *call) {
+  const perfci_tensor *x = &call->inputs[0];
+  const int64_t count = x->shape[0];
+  return perfci_launch(call, {(count + 255) / 256, 256, 0}, axpb, (const float *)x->data,
+                       (float *)call->outputs[0].data, (float)call->scalars[0].real,
+                       (float)call->scalars[1].real, count);
+}
+"""
 EAGER = "def run(x, a, b):\n    return a * x + b\n"
 
 

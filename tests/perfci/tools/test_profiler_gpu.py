@@ -15,22 +15,6 @@ pytestmark = [
     pytest.mark.skipif(not has_gpu_driver(), reason="needs a CUDA device"),
 ]
 
-_CUDA = """\
-#include <perfci_cuda.h>
-
-__global__ void axpb(const float *x, float *y, float a, float b, int64_t count) {
-  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) y[i] = a * x[i] + b;
-}
-
-extern "C" int perfci_run(const perfci_call *call) {
-  const perfci_tensor *x = &call->inputs[0];
-  const int64_t count = x->shape[0];
-  return perfci_launch(call, {(count + 255) / 256, 256, 0}, axpb, (const float *)x->data,
-                       (float *)call->outputs[0].data, (float)call->scalars[0].real,
-                       (float)call->scalars[1].real, count);
-}
-"""
 _REFUSALS = ("ERR_NVGPUCTRPERM", "LibraryNotLoaded", "not installed here")
 
 
@@ -39,7 +23,7 @@ def profiled(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[subprocess.CompletedProcess[str], Path]:
     root = tmp_path_factory.mktemp("profiler") / "root"
-    scratch.write_kernel(root, plain__cu=_CUDA)
+    scratch.write_kernel(root, plain__cu=scratch.CUDA)
     scratch.quick(root)
     folder = root / "profiles"
     ended = scratch.perfci(root, "profile", "axpb", "--device", "0", "--out", folder)

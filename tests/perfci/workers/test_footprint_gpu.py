@@ -19,22 +19,6 @@ pytestmark = [
     pytest.mark.skipif(not has_gpu_driver(), reason="needs a CUDA device"),
 ]
 
-_CUDA = """\
-#include <perfci_cuda.h>
-
-__global__ void axpb(const float *x, float *y, float a, float b, int64_t count) {
-  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) y[i] = a * x[i] + b;
-}
-
-extern "C" int perfci_run(const perfci_call *call) {
-  const perfci_tensor *x = &call->inputs[0];
-  const int64_t count = x->shape[0];
-  return perfci_launch(call, {(count + 255) / 256, 256, 0}, axpb, (const float *)x->data,
-                       (float *)call->outputs[0].data, (float)call->scalars[0].real,
-                       (float)call->scalars[1].real, count);
-}
-"""
 _TRITON = """\
 # perfci: devices = ["cuda"]
 # perfci: compiles = true
@@ -85,7 +69,9 @@ _BYTES = 4 * 65536
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """One run of several variants: variant → its row of the hot timer at the timed case."""
     root = tmp_path_factory.mktemp("footprint")
-    scratch.write_kernel(root, fused__cu=_CUDA, eager__py=scratch.EAGER, programs__py=_TRITON)
+    scratch.write_kernel(
+        root, fused__cu=scratch.CUDA, eager__py=scratch.EAGER, programs__py=_TRITON
+    )
     scratch.quick(root)
     file = root / "run.json.gz"
     arguments = ("run", "--device", "0", "--passes", "2", "--commit", "abcdef1")
