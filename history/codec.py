@@ -20,11 +20,11 @@ import os
 import uuid
 import zlib
 from pathlib import Path
-from typing import Any, NoReturn
 
 from perfci.history.errors import RunFileError
 from perfci.history.model import Run
 from perfci.history.plain import PlainError, checked, record
+from perfci.history.strict import JsonError, read_json
 from perfci.history.text import one_line
 
 FORMAT = "perfci-run"
@@ -127,31 +127,10 @@ def _require_size(size_bytes: int) -> None:
 
 def _parsed(text: bytes) -> object:
     try:
-        return json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        cut = "truncated" if error.pos >= len(error.doc.rstrip()) else "not JSON"
-        raise _UnreadableError(f"{cut} ({error.msg} at {place}): {_COPY_AGAIN}") from None
-    except UnicodeDecodeError:
-        raise _UnreadableError("not a run file (neither gzip nor JSON text)") from None
-    except RecursionError:
-        raise _UnreadableError("not a run file (JSON nested too deep)") from None
-    except ValueError:
-        raise _UnreadableError("not a run file (a number of thousands of digits)") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            shown = one_line(repr(key), limit=60)
-            raise _UnreadableError(f"not a run file (key {shown} twice in one object)")
-        found[key] = value
-    return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise _UnreadableError(f"not a run file ({name} is no JSON number)")
+        return read_json(text)
+    except JsonError as error:
+        problem = f"{error}: {_COPY_AGAIN}" if error.is_damaged else f"not a run file ({error})"
+    raise _UnreadableError(problem)
 
 
 def _body(document: object) -> object:

@@ -173,6 +173,12 @@ def _read_text(value: object, path: str) -> str:
     return value
 
 
+def _read_flag(value: object, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise _mismatch(value, "true or false", path)
+    return value
+
+
 def _read_integer(value: object, path: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise _mismatch(value, "a whole number", path)
@@ -201,6 +207,7 @@ def _read_time(value: object, path: str) -> datetime:
 
 
 _SCALARS: dict[type, Reader] = {
+    bool: _read_flag,
     str: _read_text,
     int: _read_integer,
     float: _read_number,

@@ -65,3 +65,15 @@ class MissingError(PerfciError):
     """What was asked to be shown or compared has not been recorded."""
 
     exit_code = ExitCode.MISSING_CELLS
+
+
+class EventError(PerfciError):
+    """What a provider of continuous integration says of an event cannot be understood."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ParcelError(PerfciError):
+    """A folder holds no parcel of a runner, or not all of one: the runner has not reported."""
+
+    exit_code = ExitCode.MISSING_CELLS

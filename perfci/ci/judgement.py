@@ -1,0 +1,42 @@
+"""A gate as another machine decided it: what `perfci gate --json` says, read back as records."""
+
+from dataclasses import dataclass
+
+from perfci.gate.past import Best, Since
+from perfci.gate.rungs import Ending
+from perfci.history.model import Commit, Comparison, Environment
+from perfci.reports.gate import Mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCell(Comparison):
+    """One cell between base and head, whether its slow-down is accepted, and what else differs."""
+
+    accepted: bool
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one device said of a head by its base.
+
+    The fields are those of `perfci gate --json`; ``perfci.gate.verdicts.Gate`` explains them.
+    """
+
+    base: Commit
+    head: Commit
+    found: str
+    changes: tuple[str, ...]
+    environment: Environment
+    exit_code: int
+    passes: int
+    ending: Ending | None
+    budget_s: float
+    spent_s: float
+    needed_s: float | None
+    comparisons: tuple[JudgedCell, ...]
+    means: tuple[Mean, ...]
+    anchors: tuple[Comparison, ...]
+    since: tuple[Since, ...]
+    best: tuple[Best, ...]
+    runs: tuple[str, ...]
