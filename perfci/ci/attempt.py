@@ -1,0 +1,125 @@
+"""One attempt of a run of the measuring workflow, as GitHub tells another workflow of it.
+
+This is what a report goes by. It is GitHub's own word; what the runners hand over is the word of
+the code that was measured, which may be a fork's.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from perfci.ci.event import require_sha
+from perfci.errors import EventError
+from perfci.history.strict import JsonError, read_json
+from perfci.history.text import is_safe, one_line
+
+_LARGEST_EVENT_BYTES = 25 * 2**20
+"""What GitHub's events are at most."""
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_URL = re.compile(r"https?://[\w.:/-]{1,300}", re.ASCII)
+_LONGEST_NAME = 1000
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt of a workflow's run.
+
+    ``kind`` is the event that had started it. ``head_repository`` is None where the fork is gone.
+    ``pulls`` are the pull requests that GitHub names, of a fork's branch none. ``conclusion`` is
+    None while it goes on.
+    """
+
+    repository: str
+    kind: str
+    head: str
+    branch: str
+    head_repository: str | None
+    run_id: int
+    attempt: int
+    started_at: str
+    url: str
+    conclusion: str | None
+    pulls: tuple[int, ...]
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether the code is another repository's."""
+        return self.head_repository != self.repository
+
+
+def read_attempt(path: Path) -> Attempt:
+    """The attempt that the file of a workflow_run event tells of. Raises EventError."""
+    where = one_line(str(path))
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_EVENT_BYTES + 1)
+        if len(text) > _LARGEST_EVENT_BYTES:
+            raise EventError(f"{where}: larger than an event can be: not read")
+        return _attempt(_Reader(read_json(text), ""))
+    except OSError as error:
+        raise EventError(f"{where}: cannot be read: {error.strerror}") from None
+    except (JsonError, ValueError) as error:
+        raise EventError(f"{where}: no workflow_run event: {one_line(str(error))}") from None
+
+
+def _attempt(event: "_Reader") -> Attempt:
+    run = event.enter("workflow_run")
+    owner = run.enter("head_repository") if run.has("head_repository") else None
+    return Attempt(
+        repository=event.enter("repository").text("full_name", _REPOSITORY),
+        kind=run.text("event"),
+        head=require_sha(run.text("head_sha")),
+        branch=run.text("head_branch") if run.has("head_branch") else "",
+        head_repository=owner.text("full_name", _REPOSITORY) if owner else None,
+        run_id=run.number("id"),
+        attempt=run.number("run_attempt"),
+        started_at=run.text("run_started_at", _TIME),
+        url=run.text("html_url", _URL),
+        conclusion=run.text("conclusion") if run.has("conclusion") else None,
+        pulls=tuple(each.number("number") for each in run.list("pull_requests")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """An object of the event; whatever is not as expected is a ValueError that names its place."""
+
+    value: Any
+    place: str
+
+    def has(self, name: str) -> bool:
+        return isinstance(self.value, dict) and self.value.get(name) is not None
+
+    def enter(self, name: str) -> "_Reader":
+        return _Reader(self._get(name, dict), self._at(name))
+
+    def text(self, name: str, pattern: re.Pattern[str] | None = None) -> str:
+        text: str = self._get(name, str)
+        fits = len(text) <= _LONGEST_NAME and "\n" not in text and is_safe(text)
+        if not fits or (pattern is not None and not pattern.fullmatch(text)):
+            raise ValueError(f"{self._at(name)} is {one_line(repr(text), limit=60)}")
+        return text
+
+    def number(self, name: str) -> int:
+        number: int = self._get(name, int)
+        if not 0 < number < 10**18:
+            raise ValueError(f"{self._at(name)} is {one_line(str(number), limit=30)}")
+        return number
+
+    def list(self, name: str) -> list["_Reader"]:
+        values: list[Any] = self._get(name, list)
+        return [_Reader(each, f"{self._at(name)}[{n}]") for n, each in enumerate(values)]
+
+    def _get(self, name: str, kind: type[Value]) -> Value:
+        found = self.value.get(name) if isinstance(self.value, dict) else None
+        if not isinstance(found, kind) or isinstance(found, bool):
+            raise ValueError(f"{self._at(name)} is missing or of another kind")  # noqa: TRY004
+        return found
+
+    def _at(self, name: str) -> str:
+        return f"{self.place}.{name}".lstrip(".")
