@@ -6,6 +6,8 @@ same commands run by themselves; nothing else here knows the difference.
 
 import os
 import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,16 +50,24 @@ class GitAnswer:
     complaint: str
 
 
-def ask_git(root: Path, *arguments: str) -> GitAnswer:
+def ask_git(
+    root: Path,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    reads: Path | None = None,
+) -> GitAnswer:
     """Run a git command in a folder, whatever its exit status.
 
-    Raises CommitError where git itself cannot be run.
+    ``variables`` are added to its environment; ``reads`` is a file that it reads as its standard
+    input, of which it has none otherwise. Raises CommitError where git itself cannot be run.
     """
     if any("\0" in each for each in arguments):
         raise CommitError("git takes no NUL character in its arguments")
     try:
         status, output, complaint = _execute(
-            [*_without_elsewhere(), "git", "-C", str(root), *_OPTIONS, *arguments]
+            [*_without_elsewhere(), "git", "-C", str(root), *_OPTIONS, *arguments],
+            {**_ENVIRONMENT, **(variables or {})},
+            reads,
         )
     except FileNotFoundError:
         raise CommitError(_NOT_INSTALLED) from None
@@ -93,29 +103,34 @@ def _without_elsewhere() -> list[str]:
     return ["env", *(f"--unset={name}" for name in found)] if found else []
 
 
-def _execute(command: list[str]) -> tuple[int, bytes, bytes]:
+def _execute(
+    command: list[str], variables: dict[str, str], reads: Path | None
+) -> tuple[int, bytes, bytes]:
     """Exit status, output and complaints of a command."""
-    try:
-        import git  # noqa: PLC0415 - may not be installed, and takes its time to import
-    except ImportError:
-        ended = subprocess.run(
-            command,
-            env=os.environ | _ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        return ended.returncode, ended.stdout, ended.stderr
-    try:
-        status, output, complaint = git.cmd.Git().execute(
-            command,
-            env=_ENVIRONMENT,
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-            shell=False,
-        )
-    except git.exc.GitCommandNotFound:
-        raise FileNotFoundError(command[0]) from None
-    return status, output, complaint.encode("utf-8", "replace")
+    with ExitStack() as stack:
+        fed = subprocess.DEVNULL if reads is None else stack.enter_context(reads.open("rb"))
+        try:
+            import git  # noqa: PLC0415 - may not be installed, and takes its time to import
+        except ImportError:
+            ended = subprocess.run(
+                command,
+                env=os.environ | variables,
+                stdin=fed,
+                capture_output=True,
+                check=False,
+            )
+            return ended.returncode, ended.stdout, ended.stderr
+        try:
+            status, output, complaint = git.cmd.Git().execute(
+                command,
+                env=variables,
+                istream=fed,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                shell=False,
+            )
+        except git.exc.GitCommandNotFound:
+            raise FileNotFoundError(command[0]) from None
+        return status, output, complaint.encode("utf-8", "replace")

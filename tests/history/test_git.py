@@ -27,6 +27,17 @@ def test_bytes_that_are_not_text_survive(repository, either_way):
     assert output.encode("utf-8", "surrogateescape") == b"\xff\x00"
 
 
+def test_variables_and_a_file_to_read_reach_git(repository, either_way):
+    path = repository.write("input", "one\n")
+    blob = ask_git(repository.path, "hash-object", "-w", "--stdin", reads=path).output
+    assert repository.git("cat-file", "blob", blob) == "one"
+    variables = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c"}
+    assert ask_git(repository.path, "config", "a.b", variables=variables).output == "c"
+    assert ask_git(repository.path, "hash-object", "--stdin").output == (
+        "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # of nothing
+    )
+
+
 def test_failure_is_gits_complaint_on_one_line(repository, either_way):
     with pytest.raises(CommitError) as caught:
         run_git(repository.path, "cat-file", "commit", "0" * 40)
