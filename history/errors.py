@@ -23,3 +23,15 @@ class CommitError(HistoryError):
     """A commit cannot be resolved, or there is no repository to resolve it in."""
 
     exit_code = 2
+
+
+class SyncError(HistoryError):
+    """Runs cannot be exchanged through a remote, and trying again is of no use."""
+
+
+class UnreachableError(SyncError):
+    """The remote did not answer, and may do so another time."""
+
+
+class OvertakenError(SyncError):
+    """A push met that of another, and may go through on top of it."""

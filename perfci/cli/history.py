@@ -1,9 +1,10 @@
-"""perfci history: list, export and import recorded runs."""
+"""perfci history: list, export, import and sync recorded runs."""
 
 from pathlib import Path
 
 import click
 
+from perfci.cli import sync
 from perfci.cli.options import (
     config_of,
     echo_json,
@@ -24,14 +25,18 @@ from perfci.runs import runs_at
 
 @click.group("history")
 def command() -> None:
-    r"""List, export and import recorded runs.
+    r"""List, export, import and sync recorded runs.
 
     \b
     Example:
       perfci history ls
       perfci history export --out runs
       perfci history import run.json.gz
+      perfci history sync
     """
+
+
+command.add_command(sync.command)
 
 
 @command.command("ls")

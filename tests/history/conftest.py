@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from records import rich_run
+from remotes import Clone, make_remote
 
 from perfci.history.model import Run
 
@@ -78,3 +79,18 @@ def make_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
 def repository(make_repository: Callable[..., Repository]) -> Repository:
     """An empty repository."""
     return make_repository()
+
+
+@pytest.fixture
+def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty bare repository, away from the user's own configuration."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    return make_remote(tmp_path)
+
+
+@pytest.fixture
+def clone(remote: Path) -> Callable[..., Clone]:
+    """A builder of clones by name."""
+    return lambda name="a": Clone.make(remote.parent / name, remote)
