@@ -8,10 +8,11 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from perfci.ci.settings import CiSettings, read_ci_settings
 from perfci.errors import ConfigurationError
 from perfci.history.text import one_line
 from perfci.policy import Accepted, read_accepted, read_thresholds
@@ -42,6 +43,7 @@ class Config:
     anchors: bool = True
     main_branch: str = "main"
     trigger: str = "local"
+    ci: CiSettings = field(default_factory=CiSettings)
     cxx: str = "g++"
     nvcc: str = "nvcc"
 
@@ -51,6 +53,14 @@ _TESTBED = re.compile(r"\w[\w .:+-]{0,99}")
 _EMBEDDED = "sqlite:///"
 _SCHEMES = ("sqlite:", "file:")
 _PREFIX = "PERFCI_"
+_PRIVATE_NAME = re.compile(
+    "^(ACTIONS|CI|GH|GITHUB|GITLAB|INPUT|RUNNER|STATE)(_|$)|^(GIT_ASKPASS|GIT_CONFIG.*|KUBECONFIG)$"
+    "|^(PERFCI_STORE|SSH_AGENT_PID|SSH_ASKPASS|SSH_AUTH_SOCK|BASH_ENV|ENV)$"
+    "|TOKEN|SECRET|PASSW|CREDENTIAL|AUTHORI[SZ]|APIKEY|(API|ACCESS|PRIVATE|SIGNING|SSH)_?KEY"
+    "|(^|_)(AUTH|PASS|PAT)(_|$)",
+    re.IGNORECASE,
+)
+_WITH_PASSWORD = re.compile(r"://[^/\s@]+@")
 _SETTABLE = {each.name for each in fields(Config)} - {"root"}
 
 
@@ -71,12 +81,34 @@ def load_config(
     start = (start or _current_folder()).resolve()
     root, table = _project(start, top)
     given = {name: value for name, value in flags.items() if value is not None}
-    values: dict[str, Any] = {}
-    for layer, folder, where in (
+    return _layered(
+        root,
         (table, root, f"{root / 'pyproject.toml'}: [tool.perfci]"),
         (_from_environment(variables), root, "environment"),
         (given, start, "command line"),
-    ):
+        variables=variables,
+    )
+
+
+def config_of_text(
+    root: Path, text: str, where: str, *, environment: Mapping[str, str] | None = None
+) -> Config:
+    """The configuration that another pyproject.toml, such as another commit's, gives at a root."""
+    variables = os.environ if environment is None else environment
+    return _layered(
+        root,
+        (_table_in(text, where) or {}, root, f"{where}: [tool.perfci]"),
+        (_from_environment(variables), root, "environment"),
+        variables=variables,
+    )
+
+
+def _layered(
+    root: Path, *layers: tuple[Mapping[str, Any], Path, str], variables: Mapping[str, str]
+) -> Config:
+    """The defaults with layers of values on top, each with its folder and what it is called."""
+    values: dict[str, Any] = {}
+    for layer, folder, where in layers:
         values |= _placed(_checked(layer, where), folder, where)
     config = Config(
         root=root,
@@ -102,6 +134,21 @@ def child_environment(cache: Path) -> dict[str, str]:
 def inherited_environment(**extra: str) -> dict[str, str]:
     """The variables of this process with more added, for a program that it starts."""
     return {**os.environ, **extra}
+
+
+def measuring_environment(**extra: str) -> dict[str, str]:
+    """The variables of this process for code under test, with more added.
+
+    Left out is what tells or does more than measuring takes: tokens and passwords, by the name of
+    the variable or by a URL that holds one, and everything of the pipeline's, whose files would
+    let that code speak for it.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not _PRIVATE_NAME.search(name) and not _WITH_PASSWORD.search(value)
+    }
+    return {**kept, **extra}
 
 
 def visible_devices() -> str | None:
@@ -140,12 +187,21 @@ def _perfci_table(pyproject: Path) -> dict[str, Any] | None:
     if not pyproject.is_file():
         return None
     try:
-        tool = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("tool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = pyproject.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"{pyproject}: not valid TOML: {error}") from None
+    return _table_in(text, str(pyproject))
+
+
+def _table_in(text: str, where: str) -> dict[str, Any] | None:
+    """The table [tool.perfci] of a pyproject.toml; None where it has none."""
+    try:
+        tool = tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{where}: not valid TOML: {error}") from None
     table = tool.get("perfci")
     if table is not None and not isinstance(table, dict):
-        raise ConfigurationError(f"{pyproject}: tool.perfci must be a table")
+        raise ConfigurationError(f"{where}: tool.perfci must be a table")
     return table
 
 
@@ -245,6 +301,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "architectures": _architectures,
     "build_timeout_s": _positive,
     "cell_budget_s": _positive,
+    "ci": read_ci_settings,
     "memory_limit_gib": _positive,
     "passes": _count,
     "precision": _share,
@@ -256,7 +313,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
 }
 """Key → what it must be; the others are text."""
 
-_TABLES = {"accepted", "thresholds"}
+_TABLES = {"accepted", "ci", "thresholds"}
 """Keys whose errors name what is wrong in them rather than show all of it."""
 
 
