@@ -31,6 +31,16 @@ class Ended:
     err: str
 
 
+_PIPELINE = ("ACTIONS_", "CI_", "GITHUB_", "GITLAB_")
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the pipeline that these tests may run in."""
+    for name in [each for each in os.environ if each.startswith(_PIPELINE)]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
