@@ -21,6 +21,7 @@ COMMANDS = {
     "gate": ("perfci.cli.gate", "Judge a head by its base, cell by cell."),
     "baseline": ("perfci.cli.baseline", "Pin the commit that later ones are held against."),
     "bisect": ("perfci.cli.bisect", "Find the commit that made a cell slower or wrong."),
+    "ci": ("perfci.cli.ci", "Act on an event of continuous integration."),
     "history": ("perfci.cli.history", "List, export, import, sync recorded runs."),
     "serve": ("perfci.cli.serve", "Serve the dashboard."),
 }

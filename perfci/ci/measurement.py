@@ -1,0 +1,288 @@
+"""Does on this machine what a plan asks for, and leaves a parcel of it, whatever happens."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfci import __version__
+from perfci.ci import clone
+from perfci.ci.act import Act
+from perfci.ci.child import Ended, call, find_error
+from perfci.ci.event import Event
+from perfci.ci.judgement import Judgement
+from perfci.ci.parcel import LARGEST_PARCEL_BYTES, Parcel, Step, write_parcel
+from perfci.ci.plan import Plan
+from perfci.device import has_gpu_driver
+from perfci.errors import ExitCode, UsageError
+from perfci.history import commits
+from perfci.history.codec import read_run_file, write_run_file
+from perfci.history.errors import CommitError, RunFileError
+from perfci.history.git import ask_git
+from perfci.history.model import Run
+from perfci.history.plain import PlainError, record
+from perfci.history.strict import JsonError, read_json
+from perfci.history.text import one_line
+
+_RUN_FILE = ".json.gz"
+_LARGEST_EXIT_CODE = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A plan as one runner carries it out.
+
+    ``root`` is the top of the repository, ``folder`` the project in it; ``out`` is where the parcel
+    goes. ``device`` is as in other commands.
+    """
+
+    event: Event
+    plan: Plan
+    runner: str
+    root: Path
+    folder: Path
+    out: Path
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Command:
+    """A command of perfci and what its step is called.
+
+    ``is_gate`` where it prints one as JSON, ``takes_out`` where it writes run files.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    is_gate: bool = False
+    takes_out: bool = True
+
+
+def open_parcel(out: Path) -> None:
+    """Make the folder of a parcel. Raises UsageError where it cannot be, or something is in it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(out.iterdir())
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        raise UsageError(f"{out}: cannot be made ({reason}); give --out another") from None
+    if not is_empty:
+        raise UsageError(f"{out}: is not empty; what it holds would pass for this run's")
+
+
+def refuse_plan(task: Task, error: Exception, code: ExitCode) -> Parcel:
+    """Leave a parcel that says why nothing could be done."""
+    return _leave(task, exit_code=int(code), error=one_line(str(error)))
+
+
+def measure_plan(task: Task, *, say: Callable[[str], None]) -> Parcel:
+    """Do what is planned and leave a parcel of it in ``out``; ``say`` is told what goes on.
+
+    What fails is in the parcel. Raises KeyboardInterrupt once the parcel of what there is has been
+    left.
+    """
+    problem = _why_not_here(task)
+    if problem:
+        return refuse_plan(task, UsageError(problem), ExitCode.USAGE)
+    _fetch_history(task, say)
+    steps: list[Step] = []
+    gates: list[Judgement] = []
+    interrupted = False
+    with tempfile.TemporaryDirectory(prefix="perfci-") as folder:
+        for command in _COMMANDS[task.plan.act](task):
+            say(f"perfci {' '.join(command.arguments)}")
+            ended, step, found = _take(command, task, Path(folder) / "gate.json")
+            steps.append(step)
+            gates += found
+            interrupted = ended.is_interrupted
+            if interrupted:
+                break
+    parcel = _leave(task, steps=steps, gates=gates)
+    if interrupted:
+        raise KeyboardInterrupt
+    return parcel
+
+
+def _why_not_here(task: Task) -> str:
+    plan = task.plan
+    if not plan.is_admitted:
+        return f"not admitted: {plan.reason}"
+    if plan.act is Act.NOTHING:
+        return ""
+    if task.runner not in plan.runners:
+        return f"{task.runner} is none of the runners that are asked: {', '.join(plan.runners)}"
+    if plan.act in _IN_TREE and commits.resolve(task.root, "HEAD") != plan.head:
+        return f"{plan.act} measures what is checked out: check out {(plan.head or '')[:10]} first"
+    return ""
+
+
+def _fetch_history(task: Task, say: Callable[[str], None]) -> None:
+    """Bring in what the place of a recorded commit on its branch is counted by."""
+    if task.plan.act not in _RECORDED:
+        return
+    try:
+        clone.complete(task.root)
+    except CommitError as error:
+        say(f"the commits' places on their branch are not known: {error}")
+
+
+def _take(command: _Command, task: Task, printed: Path) -> tuple[Ended, Step, list[Judgement]]:
+    """Run a command; what it prints as JSON goes through the file ``printed``."""
+    log = task.out / f"{command.name}.log"
+    device = ["--device", task.device] if task.device else []
+    out = ["--out", str(task.out)] if command.takes_out else []
+    ended = call(
+        [*command.arguments, *device, *out],
+        folder=task.folder,
+        log=log,
+        output=printed if command.is_gate else None,
+        trigger=str(task.event.kind),
+    )
+    code, error = min(ended.code, _LARGEST_EXIT_CODE), find_error(log, ended)
+    gates: list[Judgement] = []
+    if command.is_gate:
+        gates, problem = _read_gates(printed)
+        if not gates and code in _VERDICTS:  # no verdict was read: whatever it says, it is none
+            code, error = int(ExitCode.MISSING_CELLS), error or problem
+    step = Step(
+        name=command.name,
+        exit_code=code,
+        duration_s=ended.duration_s,
+        error=error,
+        log=log.name,
+    )
+    return ended, step, gates
+
+
+def _run(task: Task) -> list[_Command]:
+    return [_run_at(task, "smoke")]
+
+
+def _run_at(task: Task, tier: str) -> _Command:
+    head = task.plan.head or ""
+    arguments = ("run", "--commit", head, "--cases-from", "commit", "--tier", tier)
+    return _Command(name="run", arguments=arguments)
+
+
+def _gate(task: Task) -> list[_Command]:
+    base, head = task.plan.base or "", task.plan.head or ""
+    arguments = ("gate", "--base", base, "--head", head, "--json")
+    return [_Command(name="gate", arguments=arguments, is_gate=True)]
+
+
+def _nightly(task: Task) -> list[_Command]:
+    """All cases, the noise, and on a GPU what compute-sanitizer says."""
+    found = [_run_at(task, "full"), _Command(name="noise", arguments=("noise",))]
+    if has_gpu_driver() and task.device != "cpu":
+        sanitize = _Command(name="sanitize", arguments=("check", "--sanitize"), takes_out=False)
+        found.append(sanitize)
+    return found
+
+
+def _backfill(task: Task) -> list[_Command]:
+    span = f"{task.plan.base}..{task.plan.head}"
+    return [_Command(name="run", arguments=("run", "--range", span))]
+
+
+def _bisect(task: Task) -> list[_Command]:
+    cell = [word for name, value in task.plan.options for word in (f"--{name}", value)]
+    arguments = ("bisect", task.plan.base or "", task.plan.head or "", *cell)
+    return [_Command(name="bisect", arguments=arguments)]
+
+
+def _selftest(task: Task) -> list[_Command]:  # noqa: ARG001
+    return [_Command(name="selftest", arguments=("selftest",), takes_out=False)]
+
+
+_COMMANDS: Mapping[Act, Callable[[Task], Sequence[_Command]]] = {
+    Act.RUN: _run,
+    Act.GATE: _gate,
+    Act.NIGHTLY: _nightly,
+    Act.BACKFILL: _backfill,
+    Act.BISECT: _bisect,
+    Act.SELFTEST: _selftest,
+    Act.NOTHING: lambda task: [],  # noqa: ARG005
+}
+_RECORDED = (Act.RUN, Act.NIGHTLY, Act.BACKFILL)
+_IN_TREE = (Act.NIGHTLY, Act.BACKFILL, Act.SELFTEST)
+"""What measures, or takes its cases from, the working tree."""
+
+
+def _read_gates(printed: Path) -> tuple[list[Judgement], str]:
+    """The gates that were printed, else the line that says what is wrong with them."""
+    try:
+        with printed.open("rb") as file:
+            text = file.read(LARGEST_PARCEL_BYTES)
+        gates = [record(Judgement, each) for each in read_json(text)["gates"]]
+    except (JsonError, PlainError, KeyError, TypeError) as error:
+        return [], f"the gate's verdicts cannot be read: {one_line(str(error))}"
+    return gates, "" if gates else "the gate gave no verdict"
+
+
+def _leave(
+    task: Task,
+    *,
+    steps: Sequence[Step] = (),
+    gates: Sequence[Judgement] = (),
+    exit_code: int = 0,
+    error: str = "",
+) -> Parcel:
+    """Write the parcel of what there is."""
+    runs, unreadable = _collect(task)
+    if unreadable and not error:
+        exit_code, error = max(exit_code, int(ExitCode.STORE)), unreadable
+    parcel = Parcel(
+        runner=task.runner,
+        act=task.plan.act,
+        base=task.plan.base,
+        head=task.plan.head or task.event.head or "",
+        run_id=task.event.run_id,
+        attempt=task.event.attempt,
+        exit_code=_worst([exit_code, *(each.exit_code for each in steps)]),
+        error=error or next((each.error for each in steps if each.error), ""),
+        perfci_version=__version__,
+        steps=tuple(steps),
+        gates=tuple(gates),
+        runs=runs,
+    )
+    write_parcel(task.out, parcel)
+    return parcel
+
+
+def _worst(codes: Sequence[int]) -> int:
+    """What several steps amount to: a failure before a regression, that before what is less."""
+    failures = [each for each in codes if each not in _VERDICTS]
+    if failures:
+        return max(failures)
+    regression = int(ExitCode.REGRESSION_OR_INCORRECT)
+    return regression if regression in codes else max(codes)
+
+
+_VERDICTS = (
+    ExitCode.FINE,
+    ExitCode.REGRESSION_OR_INCORRECT,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.MISSING_CELLS,
+)
+
+
+def _collect(task: Task) -> tuple[tuple[str, ...], str]:
+    """The run files that were written, each with what the event knows of it; and what is wrong."""
+    names, problem = [], ""
+    for path in sorted(task.out.glob(f"*{_RUN_FILE}")):
+        try:
+            write_run_file(path, _completed(read_run_file(path), task))
+            names.append(path.name)
+        except RunFileError as error:
+            problem = str(error)
+    return tuple(names), problem
+
+
+def _completed(run: Run, task: Task) -> Run:
+    """The run with the pipeline's attempt, and the branch that a detached checkout has not."""
+    commit, event = run.commit, task.event
+    if commit.branch is None and event.branch and commit.dirty is None:
+        listed = ask_git(task.root, "rev-list", "--first-parent", event.head or "").output
+        if commit.sha in listed.split():
+            commit = replace(commit, branch=one_line(event.branch))
+    return replace(run, commit=commit, attempt=event.attempt)

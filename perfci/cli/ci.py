@@ -1,0 +1,229 @@
+"""perfci ci: what a pipeline calls, from an event to a verdict."""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from perfci.ci.act import Act
+from perfci.ci.admission import admit as judge_admission
+from perfci.ci.event import Event, Provider
+from perfci.ci.measurement import Task, measure_plan, open_parcel, refuse_plan
+from perfci.ci.outputs import write_outputs
+from perfci.ci.parcel import Parcel
+from perfci.ci.plan import Plan, as_filled_in, make_plan, output_values
+from perfci.ci.providers import find_provider, read_event
+from perfci.ci.settings import CiSettings
+from perfci.cli.options import (
+    config_of,
+    device_option,
+    echo_json,
+    echo_lines,
+    json_option,
+    kernels_option,
+)
+from perfci.config import Config, inherited_environment
+from perfci.errors import ExitCode, PerfciError, UsageError
+from perfci.history import commits
+from perfci.history.errors import HistoryError
+from perfci.history.plain import plain
+from perfci.history.text import one_line
+from perfci.reports.plan import plan_text
+
+_INPUTS = click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="As if filled in by hand: act, range, runner, kernel, variant, case, timer.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What this job is about."""
+
+    event: Event
+    root: Path
+    config: Config
+    variables: Mapping[str, str]
+
+
+@click.group("ci")
+def command() -> None:
+    r"""Act on an event of continuous integration: what a pipeline calls.
+
+    The event is read from the variables of GitHub or GitLab; under neither, as in a cron job, what
+    is checked out is looked at as by a schedule.
+
+    \b
+    Example:
+      perfci ci plan                       what is to be done, and why
+      perfci ci measure --runner h200 --out parcel
+    """
+
+
+@command.command("plan")
+@_INPUTS
+@kernels_option
+@json_option
+def plan(inputs: tuple[str, ...], kernels: str | None, as_json: bool) -> int:  # noqa: FBT001
+    r"""Say what is to be done about the event, between which commits, and why.
+
+    A shallow clone is deepened as far as that takes. On GitHub act, base, head, runners (a JSON
+    list), admitted, attempt and reason become the step's outputs.
+
+    \b
+    Example:
+      perfci ci plan
+      perfci ci plan --input act=backfill --input range=v1.0..main
+    """
+    job = _job(inputs, kernels)
+    made = make_plan(job.event, job.root, job.config)
+    if job.event.provider is Provider.GITHUB and job.variables.get("GITHUB_OUTPUT"):
+        values = output_values(made, attempt=job.event.attempt)
+        write_outputs(Path(job.variables["GITHUB_OUTPUT"]), values)
+    if as_json:
+        echo_json(plain(made))
+    else:
+        echo_lines(plan_text(made))
+    return int(ExitCode.FINE)
+
+
+@command.command("admit")
+@click.option(
+    "--label",
+    metavar="NAME",
+    default=CiSettings().approval_label,
+    show_default=True,
+    help="The label that approves a fork's commit.",
+)
+@click.option(
+    "--repository",
+    "repositories",
+    multiple=True,
+    metavar="OWNER/NAME",
+    help="Only events of this repository.",
+)
+def admit(label: str, repositories: tuple[str, ...]) -> int:
+    r"""Say whether the event may use this machine; exit with 2 where it may not.
+
+    For the hook that a self-hosted runner runs before a job (ACTIONS_RUNNER_HOOK_JOB_STARTED),
+    which lies on the machine: a workflow can be edited by the pull request that it is to keep out.
+    No file of the checkout is read, nor any setting.
+
+    \b
+    Example:
+      perfci ci admit --repository example/kernels
+    """
+    variables = inherited_environment()
+    if find_provider(variables) is Provider.PLAIN:
+        raise UsageError("this is no job of GitHub's or GitLab's: there is nothing to admit")
+    event = read_event(variables, Path.cwd())
+    admission = judge_admission(event, label=label, repositories=repositories)
+    if not admission.is_admitted:
+        raise UsageError(f"not admitted: {admission.reason}")
+    click.echo(f"admitted: {admission.reason}")
+    return int(ExitCode.FINE)
+
+
+def _job(inputs: tuple[str, ...], kernels: str | None) -> _Job:
+    """The event, and the repository here. Raises UsageError outside of one."""
+    config = config_of(kernels=kernels)
+    root = commits.repository_root(config.root)
+    if root is None:
+        raise UsageError(f"{config.root} is in no git repository: there is no commit to look at")
+    variables = inherited_environment()
+    event = as_filled_in(read_event(variables, root), _filled_in(inputs))
+    return _Job(event=event, root=root, config=config, variables=variables)
+
+
+def _filled_in(inputs: tuple[str, ...]) -> dict[str, str]:
+    """What --input says. Raises UsageError."""
+    pairs = [each.partition("=") for each in inputs]
+    for name, sign, _ in pairs:
+        if not sign or not name:
+            raise UsageError(f"--input {name}: write NAME=VALUE")
+    return {name: value for name, _, value in pairs if value}
+
+
+@command.command("measure")
+@click.option(
+    "--runner", metavar="NAME", help="What this runner is called (default: the one that is asked)."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder for the parcel, an empty one.",
+)
+@device_option
+@_INPUTS
+@kernels_option
+def measure(
+    runner: str | None,
+    out: Path,
+    device: str | None,
+    inputs: tuple[str, ...],
+    kernels: str | None,
+) -> int:
+    r"""Do on this runner what is to be done about the event; leave a parcel of it.
+
+    The parcel is a folder: parcel.json, run files, logs. It is left also where something fails,
+    and says then what. The code that is measured sees no token and no file of the pipeline's.
+
+    Exits with the worst exit code of what was run.
+
+    \b
+    Example:
+      perfci ci measure --runner h200 --out parcel
+      perfci ci measure --out parcel --input act=run --device cpu
+    """
+    job = _job(inputs, kernels)
+    open_parcel(out)
+    with _unspoken(job.event.provider):
+        parcel = _measure(job, runner, out.resolve(), device)
+        if parcel.error:
+            _say(f"perfci: {parcel.error}")
+    return parcel.exit_code
+
+
+def _measure(job: _Job, runner: str | None, out: Path, device: str | None) -> Parcel:
+    """Plan and measure; what keeps from it is left as a parcel too."""
+    task = Task(
+        event=job.event,
+        plan=Plan(act=Act.NOTHING, reason="", head=job.event.head),
+        runner=runner or job.config.ci.runners[0],
+        root=job.root,
+        folder=job.config.root,
+        out=out,
+        device=device,
+    )
+    try:
+        made = make_plan(job.event, job.root, job.config)
+        task = replace(task, plan=made, runner=runner or (made.runners or (task.runner,))[0])
+        _say(f"{made.act}: {made.reason}")
+        return measure_plan(task, say=_say)
+    except (PerfciError, HistoryError) as error:
+        return refuse_plan(task, error, ExitCode(error.exit_code))
+
+
+def _say(line: str) -> None:
+    click.echo(one_line(line, limit=1000), err=True)
+
+
+@contextmanager
+def _unspoken(provider: Provider) -> Iterator[None]:
+    """Have GitHub take nothing that is printed for a command of its own, as `::error::` is."""
+    if provider is not Provider.GITHUB:
+        yield
+        return
+    mark = f"perfci-{secrets.token_hex(16)}"
+    click.echo(f"::stop-commands::{mark}", err=True)
+    try:
+        yield
+    finally:
+        click.echo(f"::{mark}::", err=True)
