@@ -29,7 +29,16 @@ GITHUB_LIMIT = 60_000
 """Characters of a comment: GitHub takes 65,536."""
 
 _ROWS = (10_000, 300, 100, 30, 10, 3)
-_SPECIAL = re.compile(r"[&<>|`*\\\[\]#@~!$]|(?<!\w)_|_(?!\w)|(?<=[a-z]):(?=//)|(?<=www)\.")
+_SPECIAL = re.compile(
+    r"[&<>|`*\\\[\]~!$@#]|(?<!\w)_|_(?!\w)"
+    r"|(?<=[a-z]):(?=//)|(?<=www)\.|(?<=\bGH)-(?=\d)",
+    re.IGNORECASE,
+)
+_LINKING = "@#:.-"
+"""Of these GitHub makes a mention or a link in the text that is shown, however it was written."""
+
+_NOTHING = "&#8203;"
+"""A space of no width."""
 
 
 def gate_markdown(gate: Gate) -> str:
@@ -52,7 +61,12 @@ def gate_github(gate: Gate, *, limit: int = GITHUB_LIMIT) -> str:
 
 def escape(text: str) -> str:
     """Text from outside on one line, with nothing in it that Markdown or GitHub acts on."""
-    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", one_line(text, limit=400))
+    return _SPECIAL.sub(_disarm, one_line(text, limit=400))
+
+
+def _disarm(match: re.Match[str]) -> str:
+    apart = _NOTHING if match[0] in _LINKING else ""
+    return f"&#{ord(match[0])};{apart}"
 
 
 def _write(gate: Gate, rows: int, *, fold: bool) -> str:
@@ -63,11 +77,11 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
     parts = [
         f"### perfci gate: {_headline(gate)}",
         _write_ends(gate),
-        _write_list("The head changes the rules. Nothing of it counts here:", gate.changes, rows),
+        write_list("The head changes the rules. Nothing of it counts here:", gate.changes, rows),
         _write_table(loud, differences, rows),
-        _folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
+        folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
         _write_same(gate),
-        *(_folded(title, text, fold=fold) for title, text in _details(gate, differences, rows)),
+        *(folded(title, text, fold=fold) for title, text in _details(gate, differences, rows)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -104,26 +118,26 @@ def _write_table(comparisons: Sequence[Comparison], differences: Differences, ro
             escape(give_reason(each, differences)),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, *_count_cut(len(comparisons) - rows)])
+    return "\n".join([*lines, *count_cut(len(comparisons) - rows)])
 
 
 def _details(gate: Gate, differences: Differences, rows: int) -> Iterator[tuple[str, str]]:
     """What stands below the table: titles and texts."""
     commands = [" ".join(words) for words in find_commands(gate)]
     if commands:
-        cut = _count_cut(len(commands) - rows)
+        cut = count_cut(len(commands) - rows)
         yield "To see it again", "\n".join(["```", *commands[:rows], "```", *cut])
     means = [
         f"{each.kernel} {each.contract}: {units.format_change(each.ratio)} over "
         f"{units.format_count(each.count)} cells"
         for each in find_means(gate.comparisons)
     ]
-    yield "Geometric means, of the cells timed on both sides", _write_list("", means, rows)
+    yield "Geometric means, of the cells timed on both sides", write_list("", means, rows)
     others = [
         f"{name_cell(each)}: {figures}"
         for each, figures in find_others(sort_worst_first(gate.comparisons), differences)
     ]
-    yield "Errors and memory that changed besides", _write_list("", others, rows)
+    yield "Errors and memory that changed besides", write_list("", others, rows)
     yield "Over time: decides nothing here", "\n\n".join(_write_past(gate, rows))
 
 
@@ -132,26 +146,28 @@ def _write_past(gate: Gate, rows: int) -> Iterator[str]:
         slower = [
             f"{name_cell(each)}: {units.format_change(each.ratio)}" for each in find_drift(since)
         ]
-        yield _write_list(describe_since(since), slower, rows) or escape(describe_since(since))
+        yield write_list(describe_since(since), slower, rows) or escape(describe_since(since))
     if gate.past.best:
         off = [write_best(each) for each in find_off_best(gate)]
-        yield _write_list(describe_best(gate), off, rows) or escape(describe_best(gate))
+        yield write_list(describe_best(gate), off, rows) or escape(describe_best(gate))
 
 
-def _write_list(title: str, entries: Sequence[str], rows: int) -> str:
+def write_list(title: str, entries: Sequence[str], rows: int) -> str:
     """A list under a title; empty where there is nothing in it."""
     if not entries:
         return ""
     lines = [escape(title), ""] if title else []
     lines += [f"- {escape(each)}" for each in entries[:rows]]
-    return "\n".join([*lines, *_count_cut(len(entries) - rows)])
+    return "\n".join([*lines, *count_cut(len(entries) - rows)])
 
 
-def _count_cut(count: int) -> list[str]:
+def count_cut(count: int) -> list[str]:
+    """Say how many entries are left out; nothing where none are."""
     return ["", f"and {units.format_count(count)} more"] if count > 0 else []
 
 
-def _folded(title: str, text: str, *, fold: bool) -> str:
+def folded(title: str, text: str, *, fold: bool) -> str:
+    """A text under a title that opens it, or with the title above; empty where there is none."""
     if not text:
         return ""
     if not fold:

@@ -45,8 +45,11 @@ def test_nothing_from_outside_acts(write: object) -> None:
         ("mla_attention/tiled", "mla_attention/tiled"),
         ("_so_", "&#95;so&#95;"),
         ("a | b\nc", "a &#124; b c"),
-        ("www.example", "www&#46;example"),
-        ("&amp;", "&#38;amp;"),
+        ("www.example", "www&#46;&#8203;example"),
+        ("HTTPS://x", "HTTPS&#58;&#8203;//x"),
+        ("@team a@b.example", "&#64;&#8203;team a&#64;&#8203;b.example"),
+        ("fixes #1 and gh-2", "fixes &#35;&#8203;1 and gh&#45;&#8203;2"),
+        ("&amp; &#64;", "&#38;amp; &#38;&#35;&#8203;64;"),
     ],
 )
 def test_what_acts_is_written_otherwise(text: str, shown: str) -> None:
