@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from perfci.errors import ExitCode
-from perfci.history.model import Comparison, Measurement, Verdict, is_anchor
+from perfci.history.model import Comparison, Measurement, SeriesKey, Verdict, is_anchor
 
 WORST_FIRST = (
     Verdict.INCORRECT,
@@ -27,10 +27,13 @@ _EXIT_CODES = {
 
 def sort_worst_first(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Order by verdict, then the largest slow-down first, then by key."""
-    return sorted(
-        comparisons,
-        key=lambda each: (WORST_FIRST.index(each.verdict), -(each.ratio or 0.0), each.key),
-    )
+    return sorted(comparisons, key=rank)
+
+
+def rank(comparison: Comparison) -> tuple[int, float, SeriesKey]:
+    """What comparisons are sorted by, the worst first."""
+    place = WORST_FIRST.index(comparison.verdict)
+    return place, -(comparison.ratio or 0.0), comparison.key
 
 
 def exit_code(comparisons: Sequence[Comparison], *, fail_on_inconclusive: bool = False) -> ExitCode:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import click
 
@@ -254,7 +255,24 @@ def break_command(words: Sequence[str]) -> list[str]:
     return [*lines, line]
 
 
-def describe_ending(gate: Gate) -> str:
+class Spent(Protocol):
+    """What is known of how a gate ended; ``perfci.gate.verdicts.Gate`` explains it."""
+
+    @property
+    def comparisons(self) -> Sequence[Comparison]: ...  # noqa: D102
+    @property
+    def passes(self) -> int: ...  # noqa: D102
+    @property
+    def ending(self) -> Ending | None: ...  # noqa: D102
+    @property
+    def budget_s(self) -> float: ...  # noqa: D102
+    @property
+    def spent_s(self) -> float: ...  # noqa: D102
+    @property
+    def needed_s(self) -> float | None: ...  # noqa: D102
+
+
+def describe_ending(gate: Spent) -> str:
     """Say how long it took, and why no more was measured."""
     spent = units.format_duration(gate.spent_s)
     if gate.ending is None:
