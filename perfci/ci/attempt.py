@@ -14,6 +14,8 @@ from perfci.errors import EventError
 from perfci.history.strict import JsonError, read_json
 from perfci.history.text import is_safe, one_line
 
+GITHUB = "https://github.com"
+
 _LARGEST_EVENT_BYTES = 25 * 2**20
 """What GitHub's events are at most."""
 
@@ -30,8 +32,9 @@ class Attempt:
     """One attempt of a workflow's run.
 
     ``kind`` is the event that had started it. ``head_repository`` is None where the fork is gone.
-    ``pulls`` are the pull requests that GitHub names, of a fork's branch none. ``conclusion`` is
-    None while it goes on.
+    ``created_at`` is when the run came to be, ``started_at`` when this attempt did. ``pulls`` are
+    the pull requests that GitHub names, of a fork's branch none. ``conclusion`` is None while it
+    goes on.
     """
 
     repository: str
@@ -41,6 +44,7 @@ class Attempt:
     head_repository: str | None
     run_id: int
     attempt: int
+    created_at: str
     started_at: str
     url: str
     conclusion: str | None
@@ -52,34 +56,42 @@ class Attempt:
         return self.head_repository != self.repository
 
 
-def read_attempt(path: Path) -> Attempt:
-    """The attempt that the file of a workflow_run event tells of. Raises EventError."""
+def read_attempt(path: Path, *, server_url: str = GITHUB) -> Attempt:
+    """The attempt that the file of a workflow_run event tells of. Raises EventError.
+
+    ``server_url`` is where people see it.
+    """
     where = one_line(str(path))
     try:
         with path.open("rb") as file:
             text = file.read(_LARGEST_EVENT_BYTES + 1)
         if len(text) > _LARGEST_EVENT_BYTES:
             raise EventError(f"{where}: larger than an event can be: not read")
-        return _attempt(_Reader(read_json(text), ""))
+        return _attempt(_Reader(read_json(text), ""), server_url)
     except OSError as error:
         raise EventError(f"{where}: cannot be read: {error.strerror}") from None
     except (JsonError, ValueError) as error:
         raise EventError(f"{where}: no workflow_run event: {one_line(str(error))}") from None
 
 
-def _attempt(event: "_Reader") -> Attempt:
+def _attempt(event: "_Reader", server_url: str) -> Attempt:
     run = event.enter("workflow_run")
+    repository = event.enter("repository").text("full_name", _REPOSITORY)
+    run_id, attempt = run.number("id"), run.number("run_attempt")
+    if not _URL.fullmatch(server_url):
+        raise ValueError(f"GITHUB_SERVER_URL={one_line(server_url, limit=60)} is no address")
     owner = run.enter("head_repository") if run.has("head_repository") else None
     return Attempt(
-        repository=event.enter("repository").text("full_name", _REPOSITORY),
+        repository=repository,
         kind=run.text("event"),
         head=require_sha(run.text("head_sha")),
         branch=run.text("head_branch") if run.has("head_branch") else "",
         head_repository=owner.text("full_name", _REPOSITORY) if owner else None,
-        run_id=run.number("id"),
-        attempt=run.number("run_attempt"),
+        run_id=run_id,
+        attempt=attempt,
+        created_at=run.text("created_at", _TIME),
         started_at=run.text("run_started_at", _TIME),
-        url=run.text("html_url", _URL),
+        url=f"{server_url}/{repository}/actions/runs/{run_id}/attempts/{attempt}",
         conclusion=run.text("conclusion") if run.has("conclusion") else None,
         pulls=tuple(each.number("number") for each in run.list("pull_requests")),
     )

@@ -76,10 +76,14 @@ class CheckRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFile:
-    """A file that a pull request changes; ``patch`` is empty where GitHub gives none."""
+    """A file that a pull request changes; ``patch`` is empty where GitHub gives none.
+
+    ``former_path`` is where it was before, empty where that is the same.
+    """
 
     path: str
     patch: str
+    former_path: str = ""
 
 
 class Repository:
@@ -126,8 +130,21 @@ class Repository:
         """The files that a pull request changes."""
         with _translated():
             return [
-                ChangedFile(path=each.filename, patch=each.patch or "")
+                ChangedFile(
+                    path=each.filename,
+                    patch=each.patch or "",
+                    former_path=each.previous_filename or "",
+                )
                 for each in self._repository.get_pull(number).get_files()
+            ]
+
+    def list_labellings(self, number: int, label: str) -> list[datetime]:
+        """When a label was put onto a pull request, each time."""
+        with _translated():
+            return [
+                each.created_at
+                for each in self._repository.get_issue(number).get_events()
+                if each.event == "labeled" and each.label.name == label
             ]
 
     def list_comments(self, number: int) -> list[Comment]:

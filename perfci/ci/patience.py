@@ -3,9 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 LONGEST_WAIT_S = 300.0
 """What all waits of one report may take together; GitHub's longest pauses are about a minute."""
+
+Answer = TypeVar("Answer")
 
 _FIRST_WAIT_S = 1.0
 _MOST_STEPS = 20
@@ -54,6 +57,17 @@ class Patience:
                 self._wait(max(wait_s, error.wait_s or 0.0), error)
                 wait_s *= 2
         raise UnavailableError(f"still not as it should be after {_MOST_STEPS} looks")
+
+    def ask(self, question: Callable[[], Answer]) -> Answer:
+        """What a question is answered, asked again while the service cannot. Raises as above."""
+        answers: list[Answer] = []
+
+        def step() -> bool:
+            answers.append(question())
+            return True
+
+        self.settle(step)
+        return answers[0]
 
     def _wait(self, wait_s: float, error: UnavailableError) -> None:
         if self.spent_s + wait_s > self.longest_s:

@@ -11,22 +11,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from perfci.ci.conclusion import Conclusion
 from perfci.ci.github import CheckRun, Comment, Repository
 from perfci.ci.mark import Mark, marked, read_id, read_mark, write_id
 from perfci.ci.patience import GoneError, Patience
 
 _ANNOTATIONS_A_CALL = 50
-
-
-class Conclusion(StrEnum):
-    """How a check run ends; GitHub lets all but success, neutral and skipped block a merge."""
-
-    SUCCESS = "success"
-    FAILURE = "failure"
-    NEUTRAL = "neutral"
-    SKIPPED = "skipped"
-    CANCELLED = "cancelled"
-    ACTION_REQUIRED = "action_required"
 
 
 class Replacing(StrEnum):

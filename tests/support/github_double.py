@@ -49,25 +49,29 @@ class Fault:
 
     method: str
     path: str
+    number: int | None = None
     status: int = 200
     message: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     cut: float | None = None
     page: str | None = None
 
-    def is_for(self, method: str, path: str) -> bool:
+    def is_for(self, method: str, path: str, number: int) -> bool:
+        if self.number not in (None, number):
+            return False
         return self.method in ("*", method) and re.search(self.path, path) is not None
 
 
 @dataclass
 class Pull:
-    """A pull request of the repository."""
+    """A pull request; ``labelled`` are labels, each with the time when it was put on."""
 
     number: int
     head: str
     branch: str
     repository: str | None = REPOSITORY
     labels: list[str] = field(default_factory=list)
+    labelled: list[tuple[str, str]] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
     state: str = "open"
 
@@ -98,6 +102,10 @@ class GitHubDouble:
     def fail(self, method: str, path: str, *, times: int = 1, **how: Any) -> None:
         """Let the next calls of that kind go wrong."""
         self.faults += [Fault(method, path, **how) for _ in range(times)]
+
+    def fail_call(self, number: int, **how: Any) -> None:
+        """Let the call of that number, the first being 0, go wrong."""
+        self.faults.append(Fault("*", "", number=number, **how))
 
     def meet(self, method: str, path: str, parties: int = 2) -> None:
         """Let the first calls of that kind wait for one another, once they are carried out."""
@@ -187,6 +195,13 @@ class GitHubDouble:
     def _list_files(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:
         self._known(query, "per_page", "page")
         return 200, [{"sha": "0" * 40, **each} for each in self._find_pull(number).files]
+
+    def _list_events(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:
+        self._known(query, "per_page", "page")
+        return 200, [
+            {"id": n, "event": "labeled", "label": {"name": label}, "created_at": moment}
+            for n, (label, moment) in enumerate(self._find_pull(number).labelled)
+        ]
 
     def _list_comments(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:
         self._known(query, "per_page", "page")
@@ -310,6 +325,7 @@ _ROUTES: tuple[tuple[str, str, Callable[..., tuple[int, Any]]], ...] = (
     ("POST", "/graphql", GitHubDouble._graphql),
     ("GET", f"{_HERE}/pulls", GitHubDouble._list_pulls),
     ("GET", rf"{_HERE}/pulls/(\d+)/files", GitHubDouble._list_files),
+    ("GET", rf"{_HERE}/issues/(\d+)/events", GitHubDouble._list_events),
     ("GET", rf"{_HERE}/issues/(\d+)/comments", GitHubDouble._list_comments),
     ("POST", rf"{_HERE}/issues/(\d+)/comments", GitHubDouble._create_comment),
     ("PATCH", rf"{_HERE}/issues/comments/(\d+)", GitHubDouble._update_comment),
@@ -344,7 +360,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _take_fault(self, double: GitHubDouble) -> Fault | None:
         for each in double.faults:
-            if each.is_for(self.command, self.path):
+            if each.is_for(self.command, self.path, len(double.calls) - 1):
                 double.faults.remove(each)
                 return each
         return None

@@ -14,12 +14,12 @@ def _event(**run: Any) -> dict[str, Any]:
     known = {
         "id": 7,
         "run_attempt": 2,
+        "created_at": "2026-01-31T11:00:00Z",
         "run_started_at": "2026-01-31T12:00:00Z",
         "event": "pull_request",
         "head_sha": "a" * 40,
         "head_branch": "topic",
         "head_repository": {"full_name": "fork/kernels"},
-        "html_url": "https://github.com/example/kernels/actions/runs/7",
         "conclusion": "success",
         "pull_requests": [{"number": 3}],
     }
@@ -43,6 +43,13 @@ def test_an_attempt_is_read(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (attempt.run_id, attempt.attempt, attempt.pulls) == (7, 2, (3,))
     assert attempt.is_fork
+    assert attempt.url == "https://github.com/example/kernels/actions/runs/7/attempts/2"
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://x) [y](https://z", ""])
+def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(EventError, match="is no address"):
+        read_attempt(_write(tmp_path, _event()), server_url=url)
 
 
 def test_a_fork_that_is_gone_is_a_fork(tmp_path: Path) -> None:
@@ -60,8 +67,6 @@ def test_a_fork_that_is_gone_is_a_fork(tmp_path: Path) -> None:
         ({"id": True}, "workflow_run.id"),
         ({"run_attempt": 0}, "workflow_run.run_attempt"),
         ({"run_started_at": "yesterday"}, "workflow_run.run_started_at"),
-        ({"html_url": "javascript:alert(1)"}, "workflow_run.html_url"),
-        ({"html_url": "https://x) [y](https://z"}, "workflow_run.html_url"),
         ({"head_branch": "a\nb"}, "workflow_run.head_branch"),
         ({"head_repository": {"full_name": "a/b/c"}}, "workflow_run.head_repository.full_name"),
         ({"pull_requests": [{"number": "3"}]}, "workflow_run.pull_requests[0].number"),

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from github_double import NO_RIGHTS, REPOSITORY, SECONDARY, STRANGER, TOKEN, GitHubDouble, Pull
 
+from perfci.ci.conclusion import Conclusion
 from perfci.ci.github import Access, Repository
 from perfci.ci.mark import Mark, marked, read_mark
 from perfci.ci.patience import Patience, RefusedError, UnavailableError
 from perfci.ci.posting import (
-    Conclusion,
     Desk,
     Replacing,
     Said,

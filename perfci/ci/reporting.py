@@ -1,0 +1,211 @@
+"""What is said on GitHub of an attempt when it begins and when it has ended.
+
+The verdict is not GitHub's to change: what it does not take is a line for whoever reads the log.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from perfci import units
+from perfci.ci.act import Act
+from perfci.ci.annotations import annotate
+from perfci.ci.attempt import Attempt
+from perfci.ci.change import find_touched
+from perfci.ci.comment import Place, write_markdown, write_title
+from perfci.ci.conclusion import Conclusion, conclude
+from perfci.ci.github import ChangedFile, Pull, Repository
+from perfci.ci.mark import Mark
+from perfci.ci.merging import Found, Ruling
+from perfci.ci.patience import Answer, Patience, RefusedError, UnavailableError
+from perfci.ci.posting import (
+    Desk,
+    Replacing,
+    Said,
+    complete_check,
+    post_comment,
+    start_check,
+    withdraw_check,
+)
+from perfci.ci.settings import CiSettings
+from perfci.ci.trust import Fork, rule
+from perfci.ci.verdict_file import VerdictFile
+from perfci.errors import ExitCode
+from perfci.reports.markdown import escape
+
+LONGEST_TEXT_BYTES = 65_000
+"""GitHub takes 65,536 characters of a comment, 65,535 of a check run: with room for the mark."""
+
+_MOST_FILES = 3_000
+"""GitHub lists no more of a pull request: of a longer list any file may be touched."""
+
+_STARTED_WITHIN = timedelta(minutes=1)
+"""How long after a label was put on GitHub starts the run that is for it, at the most."""
+
+_RIGHTS = {
+    "check run": "checks: write",
+    "comment": "pull-requests: write",
+    "annotations": "checks: write and pull-requests: read",
+    "pull request": "pull-requests: read",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """The project of which is reported: the name of its check, its settings, and where it lies.
+
+    ``kernels`` and ``folder`` are folders from the top of the repository.
+    """
+
+    check: str
+    settings: CiSettings
+    kernels: str
+    folder: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Reporter:
+    """Says on GitHub what is to be said of one attempt.
+
+    ``complain`` is told, in a line each, what GitHub does not take.
+    """
+
+    repository: Repository
+    patience: Patience
+    attempt: Attempt
+    project: Project
+    complain: Callable[[str], None]
+
+    def start(self) -> None:
+        """Say that a verdict is being worked on, so that none of an earlier attempt is shown."""
+        attempt = self.attempt
+        what = f"Attempt {attempt.attempt} at `{units.shorten_sha(attempt.head)}` is being measured"
+        text = f"### … {escape(self.project.check)}: measuring\n\n[{what}]({attempt.url}).\n"
+        said = Said(title="measuring", summary=text)
+        self._try("check run", lambda: start_check(self._desk, said), None)
+        self._comment(self._find_pull(), text, Replacing.STALE)
+
+    def end(self, claim: VerdictFile | None, found: Found) -> Ruling:
+        """Say what it has come to, of what the runners and the workflow itself have handed over."""
+        pull = self._find_pull()
+        ruling = rule(self.attempt, claim, found, self.project.settings, self._look_at_fork(pull))
+        said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_TEXT_BYTES))
+        is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
+        replacing = Replacing.STALE if ruling.act is Act.NOTHING else Replacing.ANY
+        self._comment(pull, said.summary, replacing)
+        if is_shown and pull is not None and ruling.exit_code != ExitCode.FINE:
+            self._try("annotations", lambda: self._annotate(pull, ruling, said), None)
+        return ruling
+
+    def write(self, ruling: Ruling, longest_bytes: int) -> str:
+        """The ruling in Markdown."""
+        place = Place(check=self.project.check, url=self.attempt.url)
+        return write_markdown(ruling, place, longest_bytes=longest_bytes)
+
+    @property
+    def _desk(self) -> Desk:
+        attempt = self.attempt
+        mark = Mark(
+            check=self.project.check,
+            head=attempt.head,
+            run_id=attempt.run_id,
+            attempt=attempt.attempt,
+            started_at=attempt.started_at,
+        )
+        return Desk(
+            repository=self.repository,
+            patience=self.patience,
+            mark=mark,
+            details_url=attempt.url,
+        )
+
+    def _find_pull(self) -> Pull | None:
+        """The open pull request of this attempt, if its head is still what was measured."""
+        attempt = self.attempt
+        if attempt.kind != "pull_request" or attempt.head_repository is None:
+            return None
+        owner = attempt.head_repository.partition("/")[0]
+        pulls: list[Pull] = self._try(
+            "pull request",
+            lambda: self.patience.ask(lambda: self.repository.list_pulls(owner, attempt.branch)),
+            [],
+        )
+        fitting = [
+            each
+            for each in pulls
+            if (each.head, each.head_repository) == (attempt.head, attempt.head_repository)
+            and (not attempt.pulls or each.number in attempt.pulls)
+        ]
+        return min(fitting, key=lambda each: each.number, default=None)
+
+    def _look_at_fork(self, pull: Pull | None) -> Fork | None:
+        """What GitHub says of a fork's code; where it says nothing, the worst is assumed."""
+        if not self.attempt.is_fork:
+            return None
+        stranger = Fork(is_approved=False, is_touched=True)
+        if pull is None:
+            return stranger
+        return self._try(
+            "pull request",
+            lambda: Fork(is_approved=self._is_approved(pull), is_touched=self._is_touched(pull)),
+            stranger,
+        )
+
+    def _is_approved(self, pull: Pull) -> bool:
+        """Whether this run is the one that putting the label on has started.
+
+        A label that is still there from an earlier commit approves nothing.
+        """
+        label = self.project.settings.approval_label
+        times = self.patience.ask(lambda: self.repository.list_labellings(pull.number, label))
+        created_at = datetime.fromisoformat(self.attempt.created_at)
+        return any(timedelta() <= created_at - each <= _STARTED_WITHIN for each in times)
+
+    def _is_touched(self, pull: Pull) -> bool:
+        """Whether a gate is for what the pull request changes, as a plan would have it."""
+        if self.project.settings.gate_label in pull.labels:
+            return True
+        files = self._ask_for_files(pull)
+        paths = [path for each in files for path in (each.path, each.former_path) if path]
+        kernels, folder = self.project.kernels, self.project.folder
+        touched = find_touched(paths, kernels=kernels, project=folder)
+        return touched is not None or len(files) >= _MOST_FILES
+
+    def _ask_for_files(self, pull: Pull) -> list[ChangedFile]:
+        return self.patience.ask(lambda: self.repository.list_changed_files(pull.number))
+
+    def _comment(self, pull: Pull | None, text: str, replacing: Replacing) -> None:
+        if pull is not None:
+            number = pull.number
+            self._try("comment", lambda: post_comment(self._desk, number, text, replacing), None)
+
+    def _end_check(self, ruling: Ruling, said: Said) -> bool:
+        """End the check run; whether it says a verdict."""
+        conclusion = self._conclude(ruling)
+        if conclusion is Conclusion.SKIPPED:
+            withdraw_check(self._desk, said)
+            return False
+        complete_check(self._desk, conclusion, said)
+        return True
+
+    def _conclude(self, ruling: Ruling) -> Conclusion:
+        """How the check ends; a runner of a cancelled run is not to blame for its silence."""
+        is_cancelled = self.attempt.conclusion == "cancelled" and bool(ruling.missing)
+        return Conclusion.CANCELLED if is_cancelled else conclude(ruling)
+
+    def _annotate(self, pull: Pull, ruling: Ruling, said: Said) -> None:
+        changed = [(each.path, each.patch) for each in self._ask_for_files(pull)]
+        notes = annotate(ruling, changed, kernels=self.project.kernels)
+        if notes:
+            complete_check(self._desk, self._conclude(ruling), said, notes)
+
+    def _try(self, what: str, action: Callable[[], Answer], otherwise: Answer) -> Answer:
+        """What an action gives, or something else where GitHub does not take it, which is said."""
+        try:
+            return action()
+        except RefusedError as error:
+            right = f"; the job needs '{_RIGHTS[what]}'" if str(error).startswith("403") else ""
+            self.complain(f"GitHub refuses the {what} ({error}){right}")
+        except UnavailableError as error:
+            self.complain(f"GitHub does not take the {what} ({error})")
+        return otherwise
