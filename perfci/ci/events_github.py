@@ -82,6 +82,7 @@ def read_github(variables: Mapping[str, str], root: Path) -> Event:  # noqa: ARG
 
 def _push(payload: _Payload, variables: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG001
     ref = payload.text("ref")
+    payload.text("repository.default_branch")  # by which it is told what is measured
     if payload.find("deleted") is True:
         return {"kind": Kind.DELETION, "ref": ref, "head": None, "base": _former(payload)}
     # What follows an annotated tag is the tag's own object; the commit is beside it.

@@ -33,7 +33,8 @@ class Task:
     """A plan as one runner carries it out.
 
     ``root`` is the top of the repository, ``folder`` the project in it; ``out`` is where the parcel
-    goes. ``device`` is as in other commands.
+    goes. ``device`` and ``kernels`` are as in other commands; ``store`` has the studies of noise
+    that gates go by, and is only read.
     """
 
     event: Event
@@ -43,6 +44,8 @@ class Task:
     folder: Path
     out: Path
     device: str | None = None
+    kernels: Path | None = None
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +132,8 @@ def _fetch_history(task: Task, say: Callable[[str], None]) -> None:
 def _take(command: _Command, task: Task, printed: Path) -> tuple[Ended, Step, list[Judgement]]:
     """Run a command; what it prints as JSON goes through the file ``printed``."""
     log = task.out / f"{command.name}.log"
-    device = ["--device", task.device] if task.device else []
-    out = ["--out", str(task.out)] if command.takes_out else []
     ended = call(
-        [*command.arguments, *device, *out],
+        [*command.arguments, *_options(command, task)],
         folder=task.folder,
         log=log,
         output=printed if command.is_gate else None,
@@ -152,6 +153,17 @@ def _take(command: _Command, task: Task, printed: Path) -> tuple[Ended, Step, li
         log=log.name,
     )
     return ended, step, gates
+
+
+def _options(command: _Command, task: Task) -> list[str]:
+    """The options that every command, or every one of its kind, is given."""
+    values = {
+        "--device": task.device,
+        "--kernels": task.kernels,
+        "--store": task.store if command.is_gate else None,
+        "--out": task.out if command.takes_out else None,
+    }
+    return [word for name, value in values.items() if value for word in (name, str(value))]
 
 
 def _run(task: Task) -> list[_Command]:

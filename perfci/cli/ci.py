@@ -44,12 +44,14 @@ _INPUTS = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """What this job is about."""
+    """What this job is about; ``kernels`` and ``store`` are those that were named, if any were."""
 
     event: Event
     root: Path
     config: Config
     variables: Mapping[str, str]
+    kernels: Path | None
+    store: str | None
 
 
 @click.group("ci")
@@ -130,15 +132,22 @@ def admit(label: str, repositories: tuple[str, ...]) -> int:
     return int(ExitCode.FINE)
 
 
-def _job(inputs: tuple[str, ...], kernels: str | None) -> _Job:
+def _job(inputs: tuple[str, ...], kernels: str | None, store: str | None = None) -> _Job:
     """The event, and the repository here. Raises UsageError outside of one."""
-    config = config_of(kernels=kernels)
+    config = config_of(store, kernels)
     root = commits.repository_root(config.root)
     if root is None:
         raise UsageError(f"{config.root} is in no git repository: there is no commit to look at")
     variables = inherited_environment()
     event = as_filled_in(read_event(variables, root), _filled_in(inputs))
-    return _Job(event=event, root=root, config=config, variables=variables)
+    return _Job(
+        event=event,
+        root=root,
+        config=config,
+        variables=variables,
+        kernels=config.kernels if kernels else None,
+        store=config.store if store else None,
+    )
 
 
 def _filled_in(inputs: tuple[str, ...]) -> dict[str, str]:
@@ -160,12 +169,18 @@ def _filled_in(inputs: tuple[str, ...]) -> dict[str, str]:
     required=True,
     help="The folder for the parcel, an empty one.",
 )
+@click.option(
+    "--store",
+    metavar="URL",
+    help="A store with studies of noise, which gates go by; it is only read.",
+)
 @device_option
 @_INPUTS
 @kernels_option
 def measure(
     runner: str | None,
     out: Path,
+    store: str | None,
     device: str | None,
     inputs: tuple[str, ...],
     kernels: str | None,
@@ -182,7 +197,7 @@ def measure(
       perfci ci measure --runner h200 --out parcel
       perfci ci measure --out parcel --input act=run --device cpu
     """
-    job = _job(inputs, kernels)
+    job = _job(inputs, kernels, store)
     open_parcel(out)
     with _unspoken(job.event.provider):
         parcel = _measure(job, runner, out.resolve(), device)
@@ -201,6 +216,8 @@ def _measure(job: _Job, runner: str | None, out: Path, device: str | None) -> Pa
         folder=job.config.root,
         out=out,
         device=device,
+        kernels=job.kernels,
+        store=job.store,
     )
     try:
         made = make_plan(job.event, job.root, job.config)

@@ -55,6 +55,7 @@ class _Request:
     selection: Selection
     budget_s: float
     out: Path | None
+    reads_store: bool
 
 
 @click.command("gate")
@@ -88,7 +89,8 @@ class _Request:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the two run files into this folder instead of recording.",
+    help="Write the two run files into this folder instead of recording; a --store beside it is "
+    "only read.",
 )
 @kernels_option
 @store_option
@@ -135,6 +137,7 @@ def command(
         selection=selection_of(names, variants, cases, tier),
         budget_s=60 * budget_min,
         out=out,
+        reads_store=out is None or store is not None,
     )
     ends = find_ends(root, config, base=base, head=head)
     with _opened(request) as history:
@@ -156,6 +159,7 @@ def _opened(request: _Request) -> Iterator[Store | None]:
     """The store, opened before anything is measured, so that a bad one costs nothing."""
     if request.out is not None:
         make_folder(request.out)
+    if not request.reads_store:
         yield None
         return
     with open_store(request.config.store) as store:
@@ -188,7 +192,7 @@ def _judge(
 def _record(gate: Gate, request: _Request, store: Store | None) -> None:
     for run in gate.runs:
         file = request.out / f"{run.run_id}.json.gz" if request.out else None
-        keep(counted(run, store), store, file)
+        keep(counted(run, store), None if file else store, file)
 
 
 def _judge_on(

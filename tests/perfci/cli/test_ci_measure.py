@@ -13,6 +13,7 @@ import scratch
 from perfci.ci.act import Act
 from perfci.ci.parcel import Parcel, read_parcel
 from perfci.history.codec import read_run_file
+from perfci.history.stores import open_store
 
 _SLOWER = scratch.body("for (int r = 0; r < 8; ++r) for (int64_t i = 0; i < count; ++i)"
                        " ((volatile float *)y->data)[i] = r;")  # fmt: skip
@@ -131,6 +132,30 @@ def test_a_slower_pull_request_is_told(root: Path) -> None:
     assert {run.attempt for run in runs} == {2}
     assert "gate: kernels/axpb/plain.cpp is touched" in ended.stderr
     assert "pass 1" in _log(root, "gate")
+
+
+@pytest.mark.long
+def test_a_gate_goes_by_the_noise_that_was_studied(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "copy.db"
+    studied = scratch.perfci(root, "noise", "--store", store, "--device", "cpu")
+    assert studied.returncode == 0, studied.stderr
+    _change(root, _SLOWER)
+    ended, parcel = _measure(root, "pull_request", "--store", str(store))
+    assert ended.returncode == 1, ended.stderr
+    assert [each.is_studied for each in parcel.gates[0].comparisons if each.ratio] == [True]
+    with open_store(f"sqlite:///{store}") as kept:
+        assert {run.trigger for run in kept.runs()} == {"noise"}
+
+
+def test_kernels_may_lie_in_another_folder(root: Path) -> None:
+    (root / "kernels").rename(root / "ops")
+    scratch.commit_all(root, "Move")
+    head = scratch.commit_all(root, "Nothing")
+    ended, parcel = _measure(root, "push", "--kernels", "ops")
+    assert ended.returncode == 0, ended.stderr
+    (name,) = parcel.runs
+    run = read_run_file(root.parent / "parcel" / name)
+    assert (run.commit.sha, run.measurements[0].kernel) == (head, "axpb")
 
 
 def test_the_same_code_is_fine(root: Path) -> None:
