@@ -20,6 +20,9 @@ DEPTHS = (50, 500, 5000)
 """How many commits of each line are asked for in turn, before all of them are."""
 
 _REMOTE = "origin"
+_NO_SUCH_BRANCH = 2
+"""What `git ls-remote --exit-code` exits with where it finds nothing."""
+
 _FETCH = (
     "fetch",
     "--quiet",
@@ -65,14 +68,20 @@ def has_commit(root: Path, sha: str) -> bool:
 def fetch_tip(root: Path, branch: str) -> str:
     """The SHA at which the remote has a branch, brought into the clone.
 
-    Raises CommitError where it has none such.
+    Where a job may not reach the remote, it is where the clone last saw the branch. Raises
+    CommitError where there is none such.
     """
     name = f"refs/heads/{branch}"
     answer = ask_git(root, "ls-remote", "--exit-code", _REMOTE, name)
     shown = one_line(branch, limit=100)
+    if answer.status == _NO_SUCH_BRANCH:
+        raise CommitError(f"{_REMOTE} has no branch {shown}")
     if answer.status != 0:
-        reason = answer.complaint or "no such branch"
-        raise CommitError(f"branch {shown} of {_REMOTE} cannot be looked up: {reason}")
+        try:
+            return commits.resolve(root, f"refs/remotes/{_REMOTE}/{branch}")
+        except CommitError:
+            reason = f"branch {shown} of {_REMOTE} cannot be looked up: {answer.complaint}"
+        raise CommitError(reason)
     # A pattern matches from the end of a name as well; only the name itself is meant.
     found = [line.split("\t") for line in answer.output.splitlines()]
     sha = next((sha for sha, known in found if known == name), None)

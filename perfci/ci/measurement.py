@@ -19,7 +19,7 @@ from perfci.history import commits
 from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.errors import CommitError, RunFileError
 from perfci.history.git import ask_git
-from perfci.history.model import Run
+from perfci.history.model import NOISE_TRIGGER, Run
 from perfci.history.plain import PlainError, record
 from perfci.history.strict import JsonError, read_json
 from perfci.history.text import one_line
@@ -297,4 +297,6 @@ def _completed(run: Run, task: Task) -> Run:
         listed = ask_git(task.root, "rev-list", "--first-parent", event.head or "").output
         if commit.sha in listed.split():
             commit = replace(commit, branch=one_line(event.branch))
-    return replace(run, commit=commit, attempt=event.attempt)
+    # Of a study the attempt tells its sides apart.
+    attempt = run.attempt if run.trigger == NOISE_TRIGGER else event.attempt
+    return replace(run, commit=commit, attempt=attempt)

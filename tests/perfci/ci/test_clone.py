@@ -103,6 +103,18 @@ def test_a_branch_is_looked_up_by_its_whole_name(remote: Path) -> None:
     assert not (path / "x").exists()
 
 
+def test_a_branch_is_where_it_was_last_seen_where_the_remote_is_out_of_reach(remote: Path) -> None:
+    tip = _grow(remote, 2)
+    _branch(remote, "topic")
+    _grow(remote, 1, "topic")
+    path = remote.parent / "clone"
+    scratch.git(remote.parent, "clone", "-q", f"file://{remote}", str(path))
+    remote.rename(remote.with_name("gone.git"))
+    assert clone.fetch_tip(path, "main") == tip
+    with pytest.raises(CommitError, match="branch nowhere of origin cannot be looked up"):
+        clone.fetch_tip(path, "nowhere")
+
+
 def test_what_cannot_be_fetched_says_what_to_do(remote: Path) -> None:
     head = _grow(remote, 3)
     path = _clone(remote)
