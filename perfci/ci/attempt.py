@@ -74,11 +74,16 @@ def read_attempt(path: Path, *, server_url: str = GITHUB) -> Attempt:
         raise EventError(f"{where}: no workflow_run event: {one_line(str(error))}") from None
 
 
+def is_url(text: str) -> bool:
+    """Whether a text may stand in a link as its address."""
+    return _URL.fullmatch(text) is not None
+
+
 def _attempt(event: "_Reader", server_url: str) -> Attempt:
     run = event.enter("workflow_run")
     repository = event.enter("repository").text("full_name", _REPOSITORY)
     run_id, attempt = run.number("id"), run.number("run_attempt")
-    if not _URL.fullmatch(server_url):
+    if not is_url(server_url):
         raise ValueError(f"GITHUB_SERVER_URL={one_line(server_url, limit=60)} is no address")
     owner = run.enter("head_repository") if run.has("head_repository") else None
     return Attempt(

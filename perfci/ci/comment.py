@@ -23,7 +23,10 @@ from perfci.reports.gate import (
 )
 from perfci.reports.markdown import count_cut, escape, folded, write_list
 
-LONGEST_TITLE = 200
+LONGEST_BYTES = 65_000
+"""GitHub takes 65,536 characters of a comment, 65,535 of a check run: with room for the mark."""
+
+_LONGEST_TITLE = 200
 
 _ROWS = (10_000, 1_000, 300, 100, 30, 10, 3, 1)
 _RED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING, Verdict.INCOMPARABLE)
@@ -50,7 +53,7 @@ def write_title(ruling: Ruling) -> str:
         if not each.problem and (failure := _find_failure(each))
     ]
     done = f"{len(ruling.reports)} of {len(ruling.reports)} runners: {ruling.act} done"
-    return one_line("; ".join(parts) or done, limit=LONGEST_TITLE)
+    return one_line("; ".join(parts) or done, limit=_LONGEST_TITLE)
 
 
 def write_markdown(ruling: Ruling, place: Place, *, longest_bytes: int) -> str:
@@ -84,10 +87,10 @@ def _write(ruling: Ruling, place: Place, rows: int) -> str:
 
 
 def _write_head(ruling: Ruling) -> Iterator[str]:
-    head = units.shorten_sha(ruling.head)
+    head = units.shorten_sha(ruling.head or "")
     gate = next(_gates(ruling), None)
     if gate is None:
-        yield f"`{head}`: {escape(ruling.reason)}."
+        yield f"`{head}`: {escape(ruling.reason)}." if head else f"{escape(ruling.reason)}."
         return
     base = units.shorten_sha(gate.base.sha)
     subject, found = escape(gate.head.subject), escape(gate.found)
@@ -211,7 +214,7 @@ def _find_commands(ruling: Ruling) -> list[str]:
         if cell.verdict in _RED and not cell.accepted:
             key = cell.key
             cell_words = f"--kernel {key.kernel} --variant {key.variant} --case {key.case}"
-            ends = f"--base {bases[runner]} --head {units.shorten_sha(ruling.head)}"
+            ends = f"--base {bases[runner]} --head {units.shorten_sha(ruling.head or '')}"
             commands[_as_code(f"perfci gate {ends} {cell_words}  # {runner}")] = None
     return [*commands]
 

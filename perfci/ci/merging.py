@@ -6,8 +6,10 @@ from pathlib import Path
 
 from perfci import units
 from perfci.ci.act import Act
+from perfci.ci.event import Event
 from perfci.ci.judgement import JudgedCell
 from perfci.ci.parcel import FILE, LARGEST_PARCEL_BYTES, Parcel, read_parcel
+from perfci.ci.plan import Plan
 from perfci.decision.verdict import exit_code, rank
 from perfci.errors import ExitCode, ParcelError
 from perfci.history.model import Verdict
@@ -23,7 +25,7 @@ class Expected:
     """What there have to be parcels of: which act, of which attempt at which commit, by whom."""
 
     act: Act
-    head: str
+    head: str | None
     run_id: str
     attempt: int
     runners: tuple[str, ...]
@@ -69,13 +71,14 @@ class Report:
 class Ruling:
     """One verdict over all runners.
 
-    ``notes`` are about parcels that do not count. Where nothing is measured, ``act`` is nothing,
-    and ``is_admitted`` says whether that is since nobody has approved it.
+    ``notes`` are about parcels that do not count. ``head`` is None of a branch that is gone. Where
+    nothing is measured, ``act`` is nothing, and ``is_admitted`` says whether that is since nobody
+    has approved it.
     """
 
     act: Act
     reason: str
-    head: str
+    head: str | None
     run_id: str
     attempt: int
     is_admitted: bool = True
@@ -131,6 +134,27 @@ def find_parcels(folders: Sequence[Path]) -> Found:
     if (more := len(candidates) - _MOST_PARCELS) > 0:
         unreadable.append(f"{units.format_count(more)} more parcels than there may be: not read")
     return Found(parcels=tuple(parcels), unreadable=tuple(unreadable))
+
+
+def rule_plan(plan: Plan, event: Event, found: Found) -> Ruling:
+    """One ruling over a plan that was carried out, or that is to do nothing."""
+    if plan.act is Act.NOTHING:
+        return Ruling(
+            act=plan.act,
+            reason=plan.reason,
+            head=plan.head,
+            run_id=event.run_id,
+            attempt=event.attempt,
+            is_admitted=plan.is_admitted,
+        )
+    expected = Expected(
+        act=plan.act,
+        head=plan.head,
+        run_id=event.run_id,
+        attempt=event.attempt,
+        runners=plan.runners,
+    )
+    return merge(expected, found, reason=plan.reason)
 
 
 def merge(expected: Expected, found: Found, *, reason: str) -> Ruling:

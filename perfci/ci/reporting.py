@@ -12,7 +12,7 @@ from perfci.ci.act import Act
 from perfci.ci.annotations import annotate
 from perfci.ci.attempt import Attempt
 from perfci.ci.change import find_touched
-from perfci.ci.comment import Place, write_markdown, write_title
+from perfci.ci.comment import LONGEST_BYTES, Place, write_markdown, write_title
 from perfci.ci.conclusion import Conclusion, conclude
 from perfci.ci.github import ChangedFile, Pull, Repository
 from perfci.ci.mark import Mark
@@ -32,9 +32,6 @@ from perfci.ci.trust import Fork, rule
 from perfci.ci.verdict_file import VerdictFile
 from perfci.errors import ExitCode
 from perfci.reports.markdown import escape
-
-LONGEST_TEXT_BYTES = 65_000
-"""GitHub takes 65,536 characters of a comment, 65,535 of a check run: with room for the mark."""
 
 _MOST_FILES = 3_000
 """GitHub lists no more of a pull request: of a longer list any file may be touched."""
@@ -89,7 +86,7 @@ class Reporter:
         """Say what it has come to, of what the runners and the workflow itself have handed over."""
         pull = self._find_pull()
         ruling = rule(self.attempt, claim, found, self.project.settings, self._look_at_fork(pull))
-        said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_TEXT_BYTES))
+        said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_BYTES))
         is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
         replacing = Replacing.STALE if ruling.act is Act.NOTHING else Replacing.ANY
         self._comment(pull, said.summary, replacing)

@@ -48,7 +48,7 @@ class VerdictFile:
     act: Act
     reason: str
     is_admitted: bool
-    head: str
+    head: str | None
     run_id: str
     attempt: int
     exit_code: int
@@ -58,7 +58,8 @@ class VerdictFile:
     notes: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        require_sha(self.head)
+        if self.head is not None:
+            require_sha(self.head)
 
 
 def write_verdict_file(folder: Path, ruling: Ruling) -> Path:

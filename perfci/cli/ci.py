@@ -1,57 +1,37 @@
 """perfci ci: what a pipeline calls, from an event to a verdict."""
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from perfci.ci.act import Act
 from perfci.ci.admission import admit as judge_admission
-from perfci.ci.event import Event, Provider
+from perfci.ci.event import Provider
 from perfci.ci.measurement import Task, measure_plan, open_parcel, refuse_plan
 from perfci.ci.outputs import write_outputs
 from perfci.ci.parcel import Parcel
-from perfci.ci.plan import Plan, as_filled_in, make_plan, output_values
+from perfci.ci.plan import Plan, make_plan, output_values
 from perfci.ci.providers import find_provider, read_event
 from perfci.ci.settings import CiSettings
+from perfci.cli.ci_job import Job, find_job, inputs_option
+from perfci.cli.ci_report import merge, report
 from perfci.cli.options import (
-    config_of,
     device_option,
     echo_json,
     echo_lines,
     json_option,
     kernels_option,
 )
-from perfci.config import Config, inherited_environment
+from perfci.config import inherited_environment
 from perfci.errors import ExitCode, PerfciError, UsageError
-from perfci.history import commits
 from perfci.history.errors import HistoryError
 from perfci.history.plain import plain
 from perfci.history.text import one_line
 from perfci.reports.plan import plan_text
-
-_INPUTS = click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="As if filled in by hand: act, range, runner, kernel, variant, case, timer.",
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
-    """What this job is about; ``kernels`` and ``store`` are those that were named, if any were."""
-
-    event: Event
-    root: Path
-    config: Config
-    variables: Mapping[str, str]
-    kernels: Path | None
-    store: str | None
 
 
 @click.group("ci")
@@ -65,11 +45,12 @@ def command() -> None:
     Example:
       perfci ci plan                       what is to be done, and why
       perfci ci measure --runner h200 --out parcel
+      perfci ci merge parcels --out verdict
     """
 
 
 @command.command("plan")
-@_INPUTS
+@inputs_option
 @kernels_option
 @json_option
 def plan(inputs: tuple[str, ...], kernels: str | None, as_json: bool) -> int:  # noqa: FBT001
@@ -83,7 +64,7 @@ def plan(inputs: tuple[str, ...], kernels: str | None, as_json: bool) -> int:  #
       perfci ci plan
       perfci ci plan --input act=backfill --input range=v1.0..main
     """
-    job = _job(inputs, kernels)
+    job = find_job(inputs, kernels)
     made = make_plan(job.event, job.root, job.config)
     if job.event.provider is Provider.GITHUB and job.variables.get("GITHUB_OUTPUT"):
         values = output_values(made, attempt=job.event.attempt)
@@ -132,33 +113,6 @@ def admit(label: str, repositories: tuple[str, ...]) -> int:
     return int(ExitCode.FINE)
 
 
-def _job(inputs: tuple[str, ...], kernels: str | None, store: str | None = None) -> _Job:
-    """The event, and the repository here. Raises UsageError outside of one."""
-    config = config_of(store, kernels)
-    root = commits.repository_root(config.root)
-    if root is None:
-        raise UsageError(f"{config.root} is in no git repository: there is no commit to look at")
-    variables = inherited_environment()
-    event = as_filled_in(read_event(variables, root), _filled_in(inputs))
-    return _Job(
-        event=event,
-        root=root,
-        config=config,
-        variables=variables,
-        kernels=config.kernels if kernels else None,
-        store=config.store if store else None,
-    )
-
-
-def _filled_in(inputs: tuple[str, ...]) -> dict[str, str]:
-    """What --input says. Raises UsageError."""
-    pairs = [each.partition("=") for each in inputs]
-    for name, sign, _ in pairs:
-        if not sign or not name:
-            raise UsageError(f"--input {name}: write NAME=VALUE")
-    return {name: value for name, _, value in pairs if value}
-
-
 @command.command("measure")
 @click.option(
     "--runner", metavar="NAME", help="What this runner is called (default: the one that is asked)."
@@ -175,7 +129,7 @@ def _filled_in(inputs: tuple[str, ...]) -> dict[str, str]:
     help="A store with studies of noise, which gates go by; it is only read.",
 )
 @device_option
-@_INPUTS
+@inputs_option
 @kernels_option
 def measure(
     runner: str | None,
@@ -197,7 +151,7 @@ def measure(
       perfci ci measure --runner h200 --out parcel
       perfci ci measure --out parcel --input act=run --device cpu
     """
-    job = _job(inputs, kernels, store)
+    job = find_job(inputs, kernels, store)
     open_parcel(out)
     with _unspoken(job.event.provider):
         parcel = _measure(job, runner, out.resolve(), device)
@@ -206,7 +160,7 @@ def measure(
     return parcel.exit_code
 
 
-def _measure(job: _Job, runner: str | None, out: Path, device: str | None) -> Parcel:
+def _measure(job: Job, runner: str | None, out: Path, device: str | None) -> Parcel:
     """Plan and measure; what keeps from it is left as a parcel too."""
     task = Task(
         event=job.event,
@@ -244,3 +198,7 @@ def _unspoken(provider: Provider) -> Iterator[None]:
         yield
     finally:
         click.echo(f"::{mark}::", err=True)
+
+
+command.add_command(merge)
+command.add_command(report)
