@@ -11,13 +11,14 @@ from perfci.ci.act import Act
 from perfci.ci.child import Ended, call, find_error
 from perfci.ci.event import Event
 from perfci.ci.judgement import Judgement
-from perfci.ci.parcel import LARGEST_PARCEL_BYTES, Parcel, Step, write_parcel
-from perfci.ci.plan import Plan
+from perfci.ci.parcel import FILE, LARGEST_PARCEL_BYTES, Parcel, Step, write_parcel
+from perfci.ci.plan import Plan, make_plan
+from perfci.config import Config
 from perfci.device import has_gpu_driver
-from perfci.errors import ExitCode, UsageError
+from perfci.errors import ExitCode, PerfciError, UsageError
 from perfci.history import commits
 from perfci.history.codec import read_run_file, write_run_file
-from perfci.history.errors import CommitError, RunFileError
+from perfci.history.errors import CommitError, HistoryError, RunFileError
 from perfci.history.git import ask_git
 from perfci.history.model import NOISE_TRIGGER, Run
 from perfci.history.plain import PlainError, record
@@ -26,11 +27,12 @@ from perfci.history.text import one_line
 
 _RUN_FILE = ".json.gz"
 _LARGEST_EXIT_CODE = 255
+_UNPLANNED = Plan(act=Act.NOTHING, reason="nothing was planned", head=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A plan as one runner carries it out.
+    """An event, its plan, and the runner to deal with it: with an empty name the one that is asked.
 
     ``root`` is the top of the repository, ``folder`` the project in it; ``out`` is where the parcel
     goes. ``device`` and ``kernels`` are as in other commands; ``store`` has the studies of noise
@@ -38,7 +40,6 @@ class Task:
     """
 
     event: Event
-    plan: Plan
     runner: str
     root: Path
     folder: Path
@@ -46,6 +47,7 @@ class Task:
     device: str | None = None
     kernels: Path | None = None
     store: str | None = None
+    plan: Plan = _UNPLANNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,20 +75,33 @@ def open_parcel(out: Path) -> None:
         raise UsageError(f"{out}: is not empty; what it holds would pass for this run's")
 
 
-def refuse_plan(task: Task, error: Exception, code: ExitCode) -> Parcel:
-    """Leave a parcel that says why nothing could be done."""
-    return _leave(task, exit_code=int(code), error=one_line(str(error)))
+def measure_event(task: Task, config: Config, *, say: Callable[[str], None]) -> Parcel:
+    """Plan a task, do it and leave a parcel of it; ``say`` hears what goes on.
 
-
-def measure_plan(task: Task, *, say: Callable[[str], None]) -> Parcel:
-    """Do what is planned and leave a parcel of it in ``out``; ``say`` is told what goes on.
-
-    What fails is in the parcel. Raises KeyboardInterrupt once the parcel of what there is has been
-    left.
+    Whatever fails or gets in the way is in the parcel, an interruption too, which is raised again
+    once it has been left.
     """
-    problem = _why_not_here(task)
-    if problem:
-        return refuse_plan(task, UsageError(problem), ExitCode.USAGE)
+    name = task.runner
+    task = replace(task, runner=name or config.ci.runners[0])
+    try:
+        plan = make_plan(task.event, task.root, config)
+        task = replace(task, plan=plan, runner=name or next(iter(plan.runners), task.runner))
+        say(f"{task.plan.act}: {task.plan.reason}")
+        problem = _why_not_here(task)
+        if problem:
+            return _leave(task, exit_code=int(ExitCode.USAGE), error=problem)
+        return _measure(task, say)
+    except (PerfciError, HistoryError) as error:
+        return _leave(task, exit_code=int(error.exit_code), error=one_line(str(error)))
+    except KeyboardInterrupt:
+        _leave_if_none(task, ExitCode.INTERRUPTED, "interrupted")
+        raise
+    except Exception as error:
+        _leave_if_none(task, ExitCode.UNCAUGHT, f"a fault of perfci's own: {error!r}")
+        raise
+
+
+def _measure(task: Task, say: Callable[[str], None]) -> Parcel:
     _fetch_history(task, say)
     steps: list[Step] = []
     gates: list[Judgement] = []
@@ -259,6 +274,12 @@ def _leave(
     )
     write_parcel(task.out, parcel)
     return parcel
+
+
+def _leave_if_none(task: Task, code: ExitCode, error: str) -> None:
+    """Leave a parcel of what got in the way, but for one that tells more."""
+    if not (task.out / FILE).exists():
+        _leave(task, exit_code=int(code), error=one_line(error))
 
 
 def _worst(codes: Sequence[int]) -> int:

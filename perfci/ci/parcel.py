@@ -19,6 +19,7 @@ from pathlib import Path
 from perfci.ci.act import Act
 from perfci.ci.event import require_sha
 from perfci.ci.judgement import Judgement
+from perfci.ci.settings import is_runner
 from perfci.errors import ParcelError
 from perfci.history.plain import PlainError, plain, record
 from perfci.history.strict import JsonError, read_json
@@ -31,7 +32,6 @@ LARGEST_PARCEL_BYTES = 32 * 2**20
 """A gate of a thousand cells measures some 2 MB."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}", re.ASCII)
-_RUNNER = re.compile(r"\w[\w .:+-]{0,99}")
 _LARGEST_EXIT_CODE = 255
 
 
@@ -77,7 +77,7 @@ class Parcel:
     runs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _RUNNER.fullmatch(self.runner):
+        if not is_runner(self.runner):
             raise ValueError(f"{one_line(repr(self.runner), limit=60)} is no name of a runner")
         require_sha(self.head)
         if self.base is not None:

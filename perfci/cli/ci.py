@@ -3,21 +3,18 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from perfci.ci.act import Act
 from perfci.ci.admission import admit as judge_admission
 from perfci.ci.event import Provider
-from perfci.ci.measurement import Task, measure_plan, open_parcel, refuse_plan
+from perfci.ci.measurement import Task, measure_event, open_parcel
 from perfci.ci.outputs import write_outputs
-from perfci.ci.parcel import Parcel
-from perfci.ci.plan import Plan, make_plan, output_values
+from perfci.ci.plan import make_plan, output_values
 from perfci.ci.providers import find_provider, read_event
-from perfci.ci.settings import CiSettings
-from perfci.cli.ci_job import Job, find_job, inputs_option
+from perfci.ci.settings import CiSettings, is_runner
+from perfci.cli.ci_job import find_job, inputs_option
 from perfci.cli.ci_report import merge, report
 from perfci.cli.options import (
     device_option,
@@ -27,8 +24,7 @@ from perfci.cli.options import (
     kernels_option,
 )
 from perfci.config import inherited_environment
-from perfci.errors import ExitCode, PerfciError, UsageError
-from perfci.history.errors import HistoryError
+from perfci.errors import ExitCode, UsageError
 from perfci.history.plain import plain
 from perfci.history.text import one_line
 from perfci.reports.plan import plan_text
@@ -151,35 +147,25 @@ def measure(
       perfci ci measure --runner h200 --out parcel
       perfci ci measure --out parcel --input act=run --device cpu
     """
+    if runner is not None and not is_runner(runner):
+        raise UsageError(f"--runner {runner}: letters, digits, '_', '.' and '-', 100 at most")
     job = find_job(inputs, kernels, store)
     open_parcel(out)
-    with _unspoken(job.event.provider):
-        parcel = _measure(job, runner, out.resolve(), device)
-        if parcel.error:
-            _say(f"perfci: {parcel.error}")
-    return parcel.exit_code
-
-
-def _measure(job: Job, runner: str | None, out: Path, device: str | None) -> Parcel:
-    """Plan and measure; what keeps from it is left as a parcel too."""
     task = Task(
         event=job.event,
-        plan=Plan(act=Act.NOTHING, reason="", head=job.event.head),
-        runner=runner or job.config.ci.runners[0],
+        runner=runner or "",
         root=job.root,
         folder=job.config.root,
-        out=out,
+        out=out.resolve(),
         device=device,
         kernels=job.kernels,
         store=job.store,
     )
-    try:
-        made = make_plan(job.event, job.root, job.config)
-        task = replace(task, plan=made, runner=runner or (made.runners or (task.runner,))[0])
-        _say(f"{made.act}: {made.reason}")
-        return measure_plan(task, say=_say)
-    except (PerfciError, HistoryError) as error:
-        return refuse_plan(task, error, ExitCode(error.exit_code))
+    with _unspoken(job.event.provider):
+        parcel = measure_event(task, job.config, say=_say)
+        if parcel.error:
+            _say(f"perfci: {parcel.error}")
+    return parcel.exit_code
 
 
 def _say(line: str) -> None:

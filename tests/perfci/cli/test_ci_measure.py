@@ -11,7 +11,10 @@ import pytest
 import scratch
 
 from perfci.ci.act import Act
+from perfci.ci.measurement import Task, measure_event, open_parcel
 from perfci.ci.parcel import Parcel, read_parcel
+from perfci.ci.providers import read_event
+from perfci.config import load_config
 from perfci.history.codec import read_run_file
 from perfci.history.stores import open_store
 
@@ -344,6 +347,36 @@ def test_an_interruption_leaves_a_parcel(root: Path, tmp_path: Path) -> None:
     parcel = read_parcel(out)
     assert process.returncode == 130
     assert (parcel.error, _steps(parcel)) == ("interrupted", [("run", 130)])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (RuntimeError("not\nthought of"), 70, "a fault of perfci's own: RuntimeError('not"),
+    ],
+)
+def test_what_gets_in_the_way_leaves_a_parcel_too(
+    root: Path, tmp_path: Path, error: BaseException, code: int, words: str
+) -> None:
+    def say(line: str) -> None:
+        raise error
+
+    config = load_config(root, environment={})
+    event, out = read_event({}, root), tmp_path / "parcel"
+    open_parcel(out)
+    task = Task(event=event, runner="", root=root, folder=root, out=out)
+    with pytest.raises(type(error)):
+        measure_event(task, config, say=say)
+    parcel = read_parcel(out)
+    assert (parcel.exit_code, parcel.runner, parcel.head) == (code, "gpu", event.head)
+    assert parcel.error.startswith(words)
+
+
+def test_a_runner_has_a_name(root: Path, tmp_path: Path) -> None:
+    ended = scratch.perfci(root, "ci", "measure", "--runner", "a/b", "--out", tmp_path / "parcel")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("perfci: --runner a/b: letters, digits")
 
 
 def test_a_command_that_is_killed_is_told(root: Path) -> None:
