@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perfci.config import Config, inherited_environment
 from perfci.decision.compare import Side, compare
-from perfci.device import environment
+from perfci.device import cpu, environment
 from perfci.history.model import Commit, Measurement, Run, Status, Verdict
 from perfci.history.summary import cell, run_summary
 from perfci.kernel import Kernel, read_kernels
@@ -223,6 +223,7 @@ def _killed_build(_: Stage, folder: Path) -> tuple[str, str]:
 
 def _stale_object(stage: Stage, folder: Path) -> tuple[str, str]:
     """After a change back and forth it is the source's own object that is loaded."""
+    on_cpu = replace(stage, target=Target(name="cpu", device=cpu()))
     told = []
     for body, wanted in (
         ("return multiply(call);", Status.PASSED),
@@ -230,7 +231,7 @@ def _stale_object(stage: Stage, folder: Path) -> tuple[str, str]:
         ("return multiply(call);", Status.PASSED),
     ):
         kernels = _write_kernel(folder, {"changing.cpp": _VERSION.format(body=body)})
-        (row,) = stage.measure(kernels, Selection())
+        (row,) = on_cpu.measure(kernels, Selection())
         told.append(row.status.value.replace("_", " "))
         if row.status is not wanted:
             return f"{', then '.join(told)}: {row.message}", ""
