@@ -136,7 +136,7 @@ def output_templates(problem: Problem) -> tuple[Tensor, ...]:
     arguments = draw(problem, 0)
     kept = snapshot(arguments)
     outputs = tuple(each.clone() for each in refer(problem, arguments))
-    if changed := _changed_input(arguments, kept):
+    if changed := changed_input(arguments, kept):
         raise BadCaseError(f"the reference changes its input '{changed}'")
     for first, again in zip(outputs, refer(problem, arguments), strict=True):
         if not _alike(first, again):
@@ -239,7 +239,7 @@ def _called(
             given, kept = arguments, snapshot(arguments)
             returned = subject.entry.bind(given, outputs.tensors)()
     synchronise(subject.device)
-    if changed := _changed_input(given, kept):
+    if changed := changed_input(given, kept):
         raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
     if outputs.is_overrun():
         raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
@@ -273,7 +273,7 @@ def draw(problem: Problem, seed: int) -> Arguments:
         raise BadCaseError(f"the inputs cannot be made: {describe(error)}") from error
 
 
-def _changed_input(given: Arguments, kept: Arguments) -> str:
+def changed_input(given: Arguments, kept: Arguments) -> str:
     """The name of the first argument that is not what was kept of it; empty where all are."""
     for name, value in given.items():
         original = kept[name]

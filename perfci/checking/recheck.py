@@ -14,7 +14,15 @@ from time import monotonic, perf_counter_ns
 
 from torch import Tensor
 
-from perfci.checking.check import Subject, WrongError, draw, find_truth, judge, synchronise
+from perfci.checking.check import (
+    Subject,
+    WrongError,
+    changed_input,
+    draw,
+    find_truth,
+    judge,
+    synchronise,
+)
 from perfci.checking.inputs import Arguments
 from perfci.checking.outputs import GuardedOutputs
 from perfci.entry import Call
@@ -39,25 +47,45 @@ class TimedSets:
     calls: Sequence[Call]
 
 
-def recheck(subject: Subject, sets: TimedSets, left: Sequence[object]) -> None:
-    """Judge what the timers left of the first set, then calls alone on inputs never seen before.
+def find_change(subject: Subject, arguments: Sequence[Arguments], seeds: Sequence[int]) -> str:
+    """The name of an argument that is no longer what was drawn from its seed; empty where all are.
 
-    ``left`` is what each timer's last call of the first set returned. Of the calls no two are of
-    one set, so that one that does the work of all is not every one of them; which they are is
-    chosen only now. Raises WrongError.
+    What a variant leaves alone when it is checked it may yet make easier for itself when timed.
     """
     synchronise(subject.device)
+    for given, seed in zip(arguments, seeds, strict=True):
+        if changed := changed_input(given, draw(subject, seed)):
+            return changed
+    return ""
+
+
+def judge_left(subject: Subject, left: Sequence[object], seed: int) -> None:
+    """Judge what each timer's last call of the first set returned, whose inputs are of a seed.
+
+    Raises WrongError.
+    """
     if left:
-        truth = find_truth(subject, sets.arguments[0])
+        truth = find_truth(subject, draw(subject, seed))
         for returned in left:
             judge(subject, returned, truth)
+
+
+def judge_alone(subject: Subject, sets: TimedSets) -> None:
+    """Judge calls by themselves on inputs never seen before.
+
+    No two are of one set, so that one that does the work of all is not every one of them; which
+    they are is chosen only now. Raises WrongError.
+    """
     for index in random.sample(range(len(sets.calls)), k=min(_ALONE, len(sets.calls))):
-        refill(sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS)))
+        given, fresh = sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS))
+        refill(given, fresh)
         for each in sets.outputs:
             each.poison()
         returned = sets.calls[index]()
         synchronise(subject.device)
-        judge(subject, returned, find_truth(subject, sets.arguments[index]))
+        if changed := changed_input(given, fresh):
+            raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
+        judge(subject, returned, find_truth(subject, fresh))
     if any(each.is_overrun() for each in sets.outputs):
         raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
 

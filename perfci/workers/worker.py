@@ -21,6 +21,7 @@ from perfci.checking.check import (
     Subject,
     WrongError,
     check,
+    draw,
     is_sound,
     output_templates,
     synchronise,
@@ -30,11 +31,16 @@ from perfci.checking.inputs import (
     Reference,
     count_bytes,
     describe,
-    draw_inputs,
     load_reference,
 )
 from perfci.checking.outputs import GuardedOutputs, kept
-from perfci.checking.recheck import TimedSets, find_memory, recheck
+from perfci.checking.recheck import (
+    TimedSets,
+    find_change,
+    find_memory,
+    judge_alone,
+    judge_left,
+)
 from perfci.checking.repeats import find_variation
 from perfci.checking.surroundings import kept_in_l2, read_surroundings, replaced_function
 from perfci.checking.weakness import find_weakness
@@ -170,15 +176,24 @@ class Bench:
         """Add what the timers read to the outcomes; of a side that fails it becomes its own."""
         try:
             with torch.no_grad():
+                with _blaming(sides[0]):
+                    # The same for both: where inputs lie in memory must favour neither.
+                    arguments = [draw(sides[0].subject, seed) for seed in task.timing_seeds]
                 for side in sides:
                     with _blaming(side):
-                        side.lay_out(task)
+                        side.lay_out(arguments)
                 self._read_timers(task, sides)
+                with _blaming(sides[0]):
+                    changed = find_change(sides[0].subject, arguments, task.timing_seeds)
                 if task.proves:
                     _refuse_memory(task, sides)
                 for side in sides:
                     with _blaming(side):
-                        recheck(side.subject, side.sets, side.left)
+                        judge_alone(side.subject, side.sets)
+                _refuse_change(task, sides, changed)
+                for side in sides:
+                    with _blaming(side):
+                        judge_left(side.subject, side.left, task.timing_seeds[0])
                 if task.footprint:
                     # Last, so that this pass checks and times in the same state as the others.
                     for side in sides:
@@ -239,17 +254,13 @@ class _Side:
         """The sets of arguments and outputs that calls take turns on."""
         return TimedSets(arguments=self.arguments, outputs=self.outputs, calls=self.calls)
 
-    def lay_out(self, task: Task) -> None:
-        """Draw arguments of its own from the task's seeds, and bind them to outputs of its own."""
-        subject = self.subject
-        self.templates = output_templates(subject)
-        self.arguments = [
-            draw_inputs(subject.reference, task.case, device=subject.device, seed=seed)
-            for seed in task.timing_seeds
-        ]
+    def lay_out(self, arguments: list[Arguments]) -> None:
+        """Bind arguments, which another side may have too, to outputs of its own."""
+        self.arguments = arguments
+        self.templates = output_templates(self.subject)
         self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
         self.calls = [
-            subject.entry.bind(each, into.tensors)
+            self.subject.entry.bind(each, into.tensors)
             for each, into in zip(self.arguments, self.outputs, strict=True)
         ]
         self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
@@ -324,16 +335,34 @@ def _refuse_memory(task: Task, sides: Sequence[_Side]) -> None:
     for side in sides:
         with _blaming(side):
             memory = find_memory(side.subject, side.sets, task.timing_seeds[0])
-        if not memory:
-            continue
-        blamed = _SideError(side, InvalidTimingError(memory))
-        for each in sides:
-            each.timings.clear()
-            each.left.clear()
-            each.invalid[:] = [
-                (TIMERS[name].contract.label, _said_of(each, blamed)) for name in task.timers
-            ]
+        if memory:
+            _refuse(task, sides, _SideError(side, InvalidTimingError(memory)))
+            return
+
+
+def _refuse_change(task: Task, sides: Sequence[_Side], changed: str) -> None:
+    """Take no latency of a cell whose inputs did not stay what they were.
+
+    Of two sides neither is known to have done it: one that always does was found out before.
+    """
+    if not changed:
         return
+    if len(sides) == 1:
+        message = f"changes its input '{changed}'"
+        raise _SideError(sides[0], WrongError(Status.WRONG_VALUES, message))
+    message = f"one of the two sides changes the input '{changed}'"
+    for side in sides:
+        _refuse(task, [side], _SideError(side, InvalidTimingError(message)))
+
+
+def _refuse(task: Task, sides: Sequence[_Side], blamed: _SideError) -> None:
+    """Drop what was read of a cell, and say why of each timer."""
+    for side in sides:
+        side.timings.clear()
+        side.left.clear()
+        side.invalid[:] = [
+            (TIMERS[name].contract.label, _said_of(side, blamed)) for name in task.timers
+        ]
 
 
 def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:

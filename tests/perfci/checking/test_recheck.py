@@ -48,6 +48,16 @@ def run(x, a, b):
     CALLS.append(0)
     return a * x + b if len(CALLS) < 30 else x * 0
 """
+_EASES = """\
+CALLS = []
+
+
+def run(x, a, b):
+    CALLS.append(0)
+    if len(CALLS) > 30 and (len(CALLS) < 150 or ALWAYS):
+        x.zero_()
+    return a * x + b
+"""
 _HONEST = f"import torch\n\n\ndef run(x, a, b):\n    return {_WORK}\n"
 
 
@@ -63,6 +73,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]
         by_address__py=_BY_ADDRESS,
         by_content__py=_BY_CONTENT,
         tires__py=_TIRES,
+        eases__py=_EASES.replace("ALWAYS", "True"),
+        eases_at_times__py=_EASES.replace("ALWAYS", "False"),
     )
     out = root / "run.json"
     ended = scratch.perfci(
@@ -80,6 +92,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]
         ("by_address", "wrong_values", "right before the timing, wrong after it"),
         ("by_content", "invalid_timing", "inputs that it has not seen: it remembers outputs"),
         ("tires", "wrong_values", "right before the timing, wrong after it"),
+        ("eases", "wrong_values", "wrong after it: changes its input 'x'"),
+        ("eases_at_times", "wrong_values", "wrong after it: changes its input 'x'"),
     ],
 )
 def test_what_was_timed_is_the_work_of_the_kernel(

@@ -132,6 +132,38 @@ def test_what_a_side_raises_while_it_is_timed_is_its_own(tmp_path: Path) -> None
     assert good["large"].status is Status.MISSING
 
 
+_EASES = """\
+calls = []
+
+
+def run(x, a, b):
+    calls.append(None)
+    if 45 < len(calls) < LAST:
+        x.zero_()
+    return a * x + b
+"""
+
+
+@pytest.mark.parametrize("bad_first", [True, False])
+def test_a_side_that_changes_the_inputs_of_both_is_told_from_the_other(
+    tmp_path: Path,
+    bad_first: bool,
+) -> None:
+    files = ({"a__py": _EASES.replace("LAST", "10**9")}, {"a__py": scratch.EAGER})
+    sides = _measured(tmp_path, *(files if bad_first else files[::-1]), passes=1)
+    bad, good = sides if bad_first else sides[::-1]
+    assert bad["large"].status is Status.WRONG_VALUES
+    assert "changes its input 'x'" in bad["large"].message
+    assert good["large"].status is Status.MISSING
+
+
+def test_where_a_change_of_inputs_is_nobodys_for_sure_neither_is_timed(tmp_path: Path) -> None:
+    files = ({"a__py": _EASES.replace("LAST", "60")}, {"a__py": scratch.EAGER})
+    for side in _measured(tmp_path, *files, passes=1):
+        assert side["large"].status is Status.INVALID_TIMING
+        assert "one of the two sides changes the input 'x'" in side["large"].message
+
+
 _HELPED = """\
 import sys
 from pathlib import Path
