@@ -45,7 +45,6 @@ _OVERTAKEN = re.compile(
 )
 _NO_BRANCH = "couldn't find remote ref"
 _PUSH_FAILED = re.compile(r"\s*error: failed to push some refs.*")
-_USER_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +158,6 @@ class Remote:
         answer = self._git(
             "push",
             "--porcelain",
-            "--no-verify",
             "--no-follow-tags",
             "--recurse-submodules=no",
             self.name,
@@ -201,7 +199,7 @@ class Remote:
         where = f"branch {branch} of {self.name}" if branch else f"remote {self.name}"
         rows = [each.split("\t") for each in answer.output.splitlines() if each.startswith("!")]
         said = [*(row[-1] for row in rows), _PUSH_FAILED.sub("", answer.complaint)]
-        complaint = _USER_IN_URL.sub("://", one_line("; ".join(each for each in said if each)))
+        complaint = one_line("; ".join(each for each in said if each))
         problem = f"{one_line(where)} cannot {verb}: {complaint}"
         spoken = f"{answer.output} {answer.complaint}"
         if _OVERTAKEN.search(spoken):

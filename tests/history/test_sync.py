@@ -70,6 +70,17 @@ def test_each_year_has_its_branch_and_older_ones_are_received_when_asked_for(
     assert theirs.sync(since=2025).received == ["then"]
 
 
+def test_a_run_of_an_earlier_year_is_sent_and_its_neighbours_stay_there(
+    remote: Path, clone: Callable[..., Clone]
+) -> None:
+    ours, theirs = clone("a"), clone("b")
+    ours.record(rich_run("then", hours=-YEAR_H))
+    ours.sync()
+    theirs.record(rich_run("then-too", hours=-YEAR_H))
+    exchange = theirs.sync()
+    assert (exchange.sent, exchange.received) == (["then-too"], [])
+
+
 def test_what_was_sent_in_earlier_years_is_not_looked_for_again(
     remote: Path, clone: Callable[..., Clone]
 ) -> None:
