@@ -150,6 +150,19 @@ def test_damaged_notes_cost_nothing_but_time(remote: Path, clone: Callable[..., 
     assert ours.sync().refused == []
 
 
+def test_what_was_looked_at_once_is_known(remote: Path, clone: Callable[..., Clone]) -> None:
+    ours = clone()
+    ours.record(rich_run("r1"), rich_run("r2"))
+    ours.sync()
+    seen: list[tuple[str, str]] = []
+    (notes,) = (remote.parent / "notes").iterdir()
+    notes.unlink()
+    for expected in ([("compare", "r1"), ("compare", "r2")], []):
+        seen.clear()
+        ours.sync(observe=lambda phase, _done, _total, label: seen.append((phase, label)))
+        assert seen == expected
+
+
 def test_a_branch_that_was_lost_is_filled_again(remote: Path, clone: Callable[..., Clone]) -> None:
     ours = clone()
     ours.record(rich_run("r1"))
@@ -401,8 +414,12 @@ class TestForeign:
         checkout = Checkout(remote)
         checkout.write("2026-03/r1.json.gz", gzip.decompress(encode(rich_run("r1"))))
         checkout.push()
-        exchange = ours.sync()
-        assert (exchange.sent, exchange.received, exchange.refused) == ([], [], [])
+        phases: list[str] = []
+        for expected in (["compare", "receive"], []):
+            phases.clear()
+            exchange = ours.sync(observe=lambda phase, *_: phases.append(phase))
+            assert (exchange.sent, exchange.received, exchange.refused) == ([], [], [])
+            assert phases == expected
 
     def test_other_branches_are_not_looked_at(
         self, remote: Path, clone: Callable[..., Clone]

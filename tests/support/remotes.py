@@ -60,9 +60,8 @@ class Clone:
                 base="perf-history",
                 since=since,
                 notes=Notes(self.path.parent / "notes", store.url),
-                observe=lambda *_: None,
                 wait=self.waits_s.append,
-                **options,
+                **{"observe": lambda *_: None, **options},
             ).run()
 
 
