@@ -117,24 +117,23 @@ def _pipeline(remote: Path, machine: Mapping[str, str], event: str, sha: str) ->
     return _Pipeline(remote, machine, variables)
 
 
-def test_gitlab_records_what_is_pushed_to_the_default_branch(
-    remote: Path, machine: dict[str, str]
+@pytest.mark.parametrize(("event", "runs"), [("push", 1), ("schedule", 3)])
+def test_gitlab_records_what_is_on_the_default_branch(
+    remote: Path, machine: dict[str, str], event: str, runs: int
 ) -> None:
     sha = _push(remote, "Two", plain__cpp=scratch.PLAIN + "// two\n")
-    pipeline = _pipeline(remote, machine, "push", sha)
+    pipeline = _pipeline(remote, machine, event, sha)
     measured = pipeline.run("measure", RUNNER="h200")
     assert measured.returncode == 0, measured.stderr
     assert pipeline.run("verdict").returncode == 0
     recorded = pipeline.run("record")
     assert recorded.returncode == 0, recorded.stderr
-    assert recorded.stdout.endswith("1 runs sent, 0 received\n")
-    (added,) = _added(remote)
+    assert recorded.stdout.endswith(f"{runs} runs sent, 0 received\n")
+    assert len(_added(remote)) == runs
     ended = _run(["perfci", "history", "sync"], remote.parent / "root", machine)
-    assert ended.stdout == "0 runs sent, 1 received\n"
+    assert ended.stdout == f"0 runs sent, {runs} received\n"
     listed = _run(["perfci", "history", "ls", "--json"], remote.parent / "root", machine)
-    (run,) = json.loads(listed.stdout)
-    assert run["commit"]["sha"] == sha
-    assert run["run_id"] in added
+    assert [each["commit"]["sha"] for each in json.loads(listed.stdout)] == [sha] * runs
 
 
 def test_gitlab_turns_red_for_a_merge_request_that_is_wrong(
