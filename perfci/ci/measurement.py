@@ -79,8 +79,10 @@ def measure_event(task: Task, config: Config, *, say: Callable[[str], None]) -> 
     """Plan a task, do it and leave a parcel of it; ``say`` hears what goes on.
 
     Whatever fails or gets in the way is in the parcel, an interruption too, which is raised again
-    once it has been left.
+    once it has been left. Raises UsageError of an event without a commit.
     """
+    if task.event.head is None:
+        raise UsageError("a branch or tag was deleted: there is no commit to measure")
     name = task.runner
     task = replace(task, runner=name or config.ci.runners[0])
     try:
@@ -136,7 +138,7 @@ def _why_not_here(task: Task) -> str:
 
 def _fetch_history(task: Task, say: Callable[[str], None]) -> None:
     """Bring in what the place of a recorded commit on its branch is counted by."""
-    if task.plan.act not in _RECORDED:
+    if task.plan.act not in RECORDED:
         return
     try:
         clone.complete(task.root)
@@ -230,7 +232,9 @@ _COMMANDS: Mapping[Act, Callable[[Task], Sequence[_Command]]] = {
     Act.SELFTEST: _selftest,
     Act.NOTHING: lambda task: [],  # noqa: ARG005
 }
-_RECORDED = (Act.RUN, Act.NIGHTLY, Act.BACKFILL)
+RECORDED = (Act.RUN, Act.NIGHTLY, Act.BACKFILL)
+"""What is of a branch's history, and not of a head that may never be merged."""
+
 _IN_TREE = (Act.NIGHTLY, Act.BACKFILL, Act.SELFTEST)
 """What measures, or takes its cases from, the working tree."""
 

@@ -3,46 +3,96 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from perfci.ci.act import Act
 from perfci.ci.admission import admit as judge_admission
 from perfci.ci.event import Provider
-from perfci.ci.measurement import Task, measure_event, open_parcel
+from perfci.ci.measurement import RECORDED, Task, measure_event, open_parcel
 from perfci.ci.outputs import write_outputs
+from perfci.ci.parcel import Parcel
 from perfci.ci.plan import make_plan, output_values
 from perfci.ci.providers import find_provider, read_event
 from perfci.ci.settings import CiSettings, is_runner
-from perfci.cli.ci_job import find_job, inputs_option
-from perfci.cli.ci_report import merge, report
+from perfci.cli.ci_job import Job, find_job, inputs_option
+from perfci.cli.ci_report import merge, merge_parcels, report
 from perfci.cli.options import (
     device_option,
     echo_json,
     echo_lines,
     json_option,
     kernels_option,
+    store_option,
 )
+from perfci.cli.record import keep
 from perfci.config import inherited_environment
 from perfci.errors import ExitCode, UsageError
+from perfci.history.codec import read_run_file
 from perfci.history.plain import plain
+from perfci.history.stores import open_store
 from perfci.history.text import one_line
 from perfci.reports.plan import plan_text
 
+_runner_option = click.option(
+    "--runner", metavar="NAME", help="What this runner is called (default: the one that is asked)."
+)
 
-@click.group("ci")
-def command() -> None:
+
+@click.group("ci", invoke_without_command=True)
+@_runner_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for parcel and verdict, an empty one (default: a new one in .perfci/ci).",
+)
+@device_option
+@inputs_option
+@kernels_option
+@store_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    runner: str | None,
+    out: Path | None,
+    device: str | None,
+    inputs: tuple[str, ...],
+    kernels: str | None,
+    store: str | None,
+) -> int:
     r"""Act on an event of continuous integration: what a pipeline calls.
 
     The event is read from the variables of GitHub or GitLab; under neither, as in a cron job, what
     is checked out is looked at as by a schedule.
 
+    By itself it does all of it here, in one job: plans, measures, records what is of a branch's
+    history, and exits with the verdict. Where several runners measure, or code of forks, each
+    command has a job of its own.
+
     \b
     Example:
+      perfci ci                            all of it, as in a cron job
       perfci ci plan                       what is to be done, and why
       perfci ci measure --runner h200 --out parcel
       perfci ci merge parcels --out verdict
     """
+    if ctx.invoked_subcommand is not None:
+        if any((runner, out, device, inputs, kernels, store)):
+            raise UsageError(f"give options behind the command: perfci ci {ctx.invoked_subcommand}")
+        return int(ExitCode.FINE)
+    job = find_job(inputs, kernels, store)
+    made = make_plan(job.event, job.root, job.config)
+    folder = out or job.config.root / ".perfci" / "ci" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    open_parcel(folder)
+    if made.act is not Act.NOTHING:
+        with open_store(job.config.store) as history:
+            parcel = _measure(job, runner, folder / "parcel", device, store=job.config.store)
+            for name in parcel.runs if made.act in RECORDED else ():
+                keep(read_run_file(folder / "parcel" / name), history, None)
+    _say(f"kept in {folder}")
+    return merge_parcels(job, made, [folder], folder)
 
 
 @command.command("plan")
@@ -110,9 +160,7 @@ def admit(label: str, repositories: tuple[str, ...]) -> int:
 
 
 @command.command("measure")
-@click.option(
-    "--runner", metavar="NAME", help="What this runner is called (default: the one that is asked)."
-)
+@_runner_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -147,9 +195,16 @@ def measure(
       perfci ci measure --runner h200 --out parcel
       perfci ci measure --out parcel --input act=run --device cpu
     """
+    job = find_job(inputs, kernels, store)
+    return _measure(job, runner, out, device, store=job.store).exit_code
+
+
+def _measure(
+    job: Job, runner: str | None, out: Path, device: str | None, *, store: str | None
+) -> Parcel:
+    """Leave a parcel in a new folder."""
     if runner is not None and not is_runner(runner):
         raise UsageError(f"--runner {runner}: letters, digits, '_', '.' and '-', 100 at most")
-    job = find_job(inputs, kernels, store)
     open_parcel(out)
     task = Task(
         event=job.event,
@@ -159,13 +214,13 @@ def measure(
         out=out.resolve(),
         device=device,
         kernels=job.kernels,
-        store=job.store,
+        store=store,
     )
     with _unspoken(job.event.provider):
         parcel = measure_event(task, job.config, say=_say)
         if parcel.error:
             _say(f"perfci: {parcel.error}")
-    return parcel.exit_code
+    return parcel
 
 
 def _say(line: str) -> None:

@@ -1,6 +1,6 @@
 """perfci ci merge and report: one verdict over all runners, and what is said of it on GitHub."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from perfci.ci.event import Provider
 from perfci.ci.merging import Ruling, find_parcels, rule_plan
 from perfci.ci.outputs import write_outputs
 from perfci.ci.patience import Patience
-from perfci.ci.plan import make_plan
+from perfci.ci.plan import Plan, make_plan
 from perfci.ci.summary import LONGEST_BYTES as LONGEST_SUMMARY_BYTES
 from perfci.ci.summary import write_summary
 from perfci.ci.trust import ACTS
@@ -61,7 +61,12 @@ def merge(
     """
     job = find_job(inputs, kernels)
     make_folder(out)
-    ruling = rule_plan(make_plan(job.event, job.root, job.config), job.event, find_parcels(folders))
+    return merge_parcels(job, make_plan(job.event, job.root, job.config), folders, out)
+
+
+def merge_parcels(job: Job, plan: Plan, folders: Sequence[Path], out: Path) -> int:
+    """Make one verdict of parcels, say it and write it into a folder; the exit code."""
+    ruling = rule_plan(plan, job.event, find_parcels(folders))
     place = Place(check=_name_check(job.config, job.root), url=_find_url(job))
     write_verdict_file(out, ruling)
     _write(out / COMMENT_FILE, write_markdown(ruling, place, longest_bytes=LONGEST_BYTES))
