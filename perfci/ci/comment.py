@@ -93,8 +93,8 @@ def _write_head(ruling: Ruling) -> Iterator[str]:
         yield f"`{head}`: {escape(ruling.reason)}." if head else f"{escape(ruling.reason)}."
         return
     base = units.shorten_sha(gate.base.sha)
-    subject, found = escape(gate.head.subject), escape(gate.found)
-    yield f"`{head}` ({subject}) against `{base}` ({found}). {escape(ruling.reason)}."
+    how = f" ({escape(gate.found)})" if gate.found != gate.base.sha else ""
+    yield f"`{head}` ({escape(gate.head.subject)}) against `{base}`{how}. {escape(ruling.reason)}."
 
 
 def _write_foot(ruling: Ruling, url: str) -> str:
@@ -227,6 +227,8 @@ def _as_code(text: str) -> str:
 def _find_means(ruling: Ruling) -> Iterator[str]:
     for runner, gate in _gates_with_runners(ruling):
         for each in gate.means:
+            if each.count == 1:
+                continue  # it is in the table
             yield (
                 f"{each.kernel} {each.contract} on {runner}: {units.format_change(each.ratio)} "
                 f"over {units.format_count(each.count)} cells"

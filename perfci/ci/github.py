@@ -151,7 +151,7 @@ class Repository:
         """The comments of a pull request, the oldest first."""
         with _translated():
             return [
-                Comment(number=each.id, author=_number_of(each.user), body=each.body)
+                Comment(number=each.id, author=_number_of(each.user), body=each.body or "")
                 for each in self._repository.get_issue(number).get_comments()
             ]
 

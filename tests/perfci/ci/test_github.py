@@ -119,6 +119,18 @@ def test_failures_are_told_apart_in_one_request(
     assert slept == []  # and so are its pauses
 
 
+def test_calls_follow_one_another_without_a_pause(
+    github: GitHubDouble, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    github.pulls[7] = Pull(7, "a" * 40, "topic")
+    for _ in range(2):
+        repository.create_comment(7, "text")
+        repository.list_comments(7)
+    assert slept == []
+
+
 def test_a_server_that_is_not_there_is_unavailable() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
