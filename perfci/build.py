@@ -110,10 +110,10 @@ def build(
 def _prepare(variant: Variant, config: Config, architectures: Sequence[str]) -> "Build | _Target":
     """Either the finished Build of a variant with nothing to compile, or what to compile."""
     if variant.path is None:
-        return Build(variant=variant, digest=_digest([variant.function or "", torch_version()]))
+        return Build(variant=variant, digest=_digest([variant.function or "", _runtime(variant)]))
     if variant.kind == "python":
         content = variant.path.read_bytes()
-        digest = _digest([hashlib.sha256(content).hexdigest(), torch_version()])
+        digest = _digest([hashlib.sha256(content).hexdigest(), _runtime(variant)])
         return Build(variant=variant, digest=digest, code=read_source(content))
     cuda = variant.path.suffix == ".cu"
     compiler = require_compiler(*((config.nvcc, "CUDA") if cuda else (config.cxx, "C++")))
@@ -171,11 +171,16 @@ def _source_digest(variant: Variant, compiler: Compiler, architectures: Sequence
             general,
             flags,
             compiler.version,
-            torch_version() if variant.kind == "extension" else None,
+            _runtime(variant) if variant.kind == "extension" else None,
             host_processor_digest() if any("native" in flag for flag in flags) else None,
             FORM,  # since the digests of the code are kept with a build
         ]
     )
+
+
+def _runtime(variant: Variant) -> str | None:
+    """What runs a variant that uses torch: its own environment, else the torch that is here."""
+    return variant.installation.digest if variant.installation else torch_version()
 
 
 def _digest(parts: object) -> str:

@@ -27,6 +27,7 @@ class Config:
     kernels: Path
     store: str
     cache: Path
+    environment: tuple[str, ...] = ()
     testbed: str | None = None
     passes: int = 5
     precision: float = 0.005
@@ -223,7 +224,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
 def _parsed(name: str, text: str, variable: str) -> Any:
     """A variable's text as the kind of value that its key has."""
     kind = _KINDS.get(name)
-    if kind is _architectures:
+    if kind in (_architectures, _files):
         return [each.strip() for each in text.split(",")]
     if kind is _flag:
         return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
@@ -295,6 +296,19 @@ def _architectures(value: Any, where: str) -> tuple[str, ...]:
     raise ConfigurationError(f'{where} must be a list such as ["sm_80", "sm_90"]')
 
 
+def _files(value: Any, where: str) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if isinstance(names, list) and all(_is_inside(each) for each in names):
+        return tuple(names)
+    raise ConfigurationError(f'{where} must name files of the project, as "requirements.txt" does')
+
+
+def _is_inside(name: object) -> bool:
+    if not isinstance(name, str) or not name:
+        return False
+    return not (Path(name).is_absolute() or ".." in Path(name).parts)
+
+
 _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "accepted": read_accepted,
     "anchors": _flag,
@@ -302,6 +316,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "build_timeout_s": _positive,
     "cell_budget_s": _positive,
     "ci": read_ci_settings,
+    "environment": _files,
     "memory_limit_gib": _positive,
     "passes": _count,
     "precision": _share,

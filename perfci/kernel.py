@@ -26,6 +26,7 @@ from perfci.declaration import (
     declared_in_table,
     declared_tolerance,
 )
+from perfci.environments.installation import Installation
 from perfci.error_bounds import BOUNDS_FILE, NOT_FROZEN, STALE, Bounds, Place, read_bounds
 from perfci.errors import ConfigurationError
 from perfci.history.model import ANCHOR_PREFIX, is_anchor
@@ -62,7 +63,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One way to compute a kernel: a source file, or a function of an installed package."""
+    """One way to compute a kernel: a source file, or a function of an installed package.
+
+    It runs in the environment that runs perfci, unless it has an ``installation`` of its own.
+    """
 
     kernel: str
     name: str
@@ -70,6 +74,7 @@ class Variant:
     path: Path | None
     function: str | None = None
     declaration: Declaration
+    installation: Installation | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -25,8 +25,11 @@ _HARMLESS_OF_A_MODULE = frozenset({"compile"})
 def modules_in(folder: Path, variant: Variant) -> dict[str, Path]:
     """The top-level modules that a variant imports from under a folder, the environment's aside.
 
-    Each with its file, or the folder of a package.
+    Each with its file, or the folder of a package. In an environment of its own a variant finds
+    none of them.
     """
+    if variant.installation is not None:
+        return {}
     places = {name: _place(name) for name in _imported(variant)}
     return {
         name: place.parent if place.name == "__init__.py" else place

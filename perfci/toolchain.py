@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfci.environments.installation import Installation
 from perfci.errors import BuildEnvironmentError
 from perfci.kernel import Variant
 
@@ -111,7 +112,7 @@ def _command(
         command += _own_statics(compiler, cuda=cuda)
     command += [f"-I{INCLUDE}", f"-I{variant.path.parent}", *declared.flags]
     if variant.kind == "extension":
-        command += _extension_flags(module_name)
+        command += _extension_flags(module_name, variant.installation)
     return command
 
 
@@ -178,19 +179,27 @@ def torch_version() -> str | None:
 
 def torch_cuda_version() -> str | None:
     """The CUDA version that the installed torch is built with, without importing it."""
+    folder = torch_folder()
+    return None if folder is None else cuda_version_of(folder)
+
+
+def torch_folder() -> Path | None:
+    """Where the installed torch is, without importing it."""
     spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        return None
-    text = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
+def cuda_version_of(torch: Path) -> str | None:
+    """The CUDA version that the torch in a folder is built with."""
+    text = (torch / "version.py").read_text(encoding="utf-8")
     found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", text, re.MULTILINE)
     return found[1] if found else None
 
 
-def _extension_flags(module_name: str) -> list[str]:
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
+def _extension_flags(module_name: str, installation: Installation | None) -> list[str]:
+    folder = installation.torch if installation else torch_folder()
+    if folder is None:
         raise BuildEnvironmentError("torch is not installed; a PyTorch extension needs it")
-    folder = Path(spec.origin).parent
     return [
         f"-DTORCH_EXTENSION_NAME={module_name}",
         f"-I{folder / 'include'}",

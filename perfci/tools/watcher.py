@@ -46,11 +46,17 @@ def require_program(name: str, hint: str) -> str:
 
 
 async def watch(
-    command: Sequence[str], *, log: Path, limit_s: float, variables: Mapping[str, str]
+    command: Sequence[str],
+    *,
+    log: Path,
+    limit_s: float,
+    variables: Mapping[str, str],
+    folder: Path | None = None,
 ) -> Watched:
     """Run a tool with what it is to watch; both print into the log, behind the command itself.
 
-    After ``limit_s``, or where this is cancelled, all of its processes are ended.
+    It runs in ``folder``, the current one if None. After ``limit_s``, or where this is cancelled,
+    all of its processes are ended.
     """
     shown = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     log.write_text(f"$ {shown} {shlex.join(command)}\n", encoding="utf-8")
@@ -61,6 +67,7 @@ async def watch(
             stdout=printed,
             stderr=printed,
             env=inherited_environment(**variables),
+            cwd=folder,
             start_new_session=True,
         )
     code = None

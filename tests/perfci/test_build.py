@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 import scratch
+import sided
 
 from perfci.build import Build, build
 from perfci.config import Config, load_config
 from perfci.errors import BuildEnvironmentError
 from perfci.kernel import Variant, discover
-from perfci.toolchain import find_compiler
+from perfci.toolchain import compile_command, find_compiler, require_compiler
 
 _HEADER = "#define EXTRA 0.0f\n"
 _SOURCE = '#include "extra.h"\n' + scratch.PLAIN.replace("+ b;", "+ b + EXTRA;")
@@ -311,6 +312,33 @@ def _checked(root: Path) -> Mapping[str, str]:
     ended = scratch.perfci(root, "check", "--json")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return {each["variant"]: each["status"] for each in json.loads(ended.stdout)["checks"]}
+
+
+def test_a_side_s_own_environment_is_part_of_the_key_of_what_uses_torch(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root, eager__py=scratch.EAGER, plain__cpp=scratch.PLAIN)
+    config = load_config(root, environment={}, cache=str(tmp_path / "cache"))
+    (kernel,) = discover(config.kernels)
+    digests = [
+        {each.variant.name: each.digest for each in build(variants, config)}
+        for place in (None, sided.installation("one"), sided.installation("other"))
+        for variants in [[replace(each, installation=place) for each in kernel.variants]]
+    ]
+    assert len({each["eager"] for each in digests}) == 3
+    assert len({each["plain"] for each in digests}) == 1
+
+
+def test_an_extension_is_compiled_for_the_torch_of_its_side(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root, extension__cpp=_EXTENSION)
+    (kernel,) = discover(root / "kernels")
+    own = replace(sided.installation("one"), torch=Path("/side/torch"))
+    variant = replace(kernel.variants[0], installation=own)
+    command = compile_command(
+        variant, compiler=require_compiler("g++", "C++"), architectures=(), module_name="module"
+    )
+    assert "-I/side/torch/include" in command
+    assert "-L/side/torch/lib" in command
 
 
 @pytest.mark.long

@@ -50,6 +50,9 @@ def test_the_usual_variables_are_heeded(tmp_path: Path) -> None:
     assert config.cxx == "g++-14"
     variables = {"PERFCI_ARCHITECTURES": "sm_80, sm_90a"}
     assert load_config(tmp_path, environment=variables).architectures == ("sm_80", "sm_90a")
+    variables = {"PERFCI_ENVIRONMENT": "requirements.txt, more/base.txt"}
+    asked = load_config(tmp_path, environment=variables).environment
+    assert asked == ("requirements.txt", "more/base.txt")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,9 @@ def test_the_usual_variables_are_heeded(tmp_path: Path) -> None:
         ("architectures = 90", 'must be a list such as ["sm_80", "sm_90"]'),
         ("architectures = ['hopper']", 'must be a list such as ["sm_80", "sm_90"]'),
         ("architectures = [90]", 'must be a list such as ["sm_80", "sm_90"]'),
+        ("environment = 5", 'must name files of the project, as "requirements.txt" does'),
+        ("environment = ['/etc/passwd']", "must name files of the project"),
+        ("environment = '../up.txt'", "must name files of the project"),
         ("kernels = 5", "kernels = 5 must be a string"),
         ("cxx = ['g++']", "cxx = ['g++'] must be a string"),
         ("testbed = ''", "testbed = '' must be letters, digits"),

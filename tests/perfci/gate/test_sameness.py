@@ -1,9 +1,11 @@
 """What is the same code, and what only looks like it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import scratch
+import sided
 
 from perfci.build import Build, build
 from perfci.config import load_config
@@ -105,6 +107,19 @@ def test_a_block_size_is_the_launch_s_and_not_the_same_code(tmp_path: Path) -> N
 )
 def test_python(tmp_path: Path, before: str, after: str, is_same: bool) -> None:
     assert _is_same(tmp_path, "py", before, after) is is_same
+
+
+@pytest.mark.parametrize("suffix", ["cpp", "py"])
+def test_in_another_environment_no_code_is_the_same(tmp_path: Path, suffix: str) -> None:
+    text = {"cpp": scratch.PLAIN, "py": scratch.EAGER}[suffix]
+    built = _build(tmp_path, tmp_path / "cache", f"plain__{suffix}", text)
+    here, one, other = (
+        replace(built, variant=replace(built.variant, installation=place))
+        for place in (None, sided.installation("one"), sided.installation("other"))
+    )
+    assert is_same_code(one, one)
+    assert not is_same_code(one, other)
+    assert not is_same_code(here, one)
 
 
 def test_a_function_is_the_same_where_it_is_installed(tmp_path: Path) -> None:
