@@ -116,7 +116,7 @@ def decode_outcome(value: Any) -> Outcome:
 
 
 def encode_message(event: str, task: int, outcome: Outcome | None = None) -> bytes:
-    """One message of a worker, a line: ``start`` or ``done`` of the task with that index."""
+    """One message of a worker, a line: ``ready``, ``start`` or ``done`` with that task's index."""
     body = None if outcome is None else encode_outcome(outcome)
     return json.dumps([event, task, body]).encode() + b"\n"
 
@@ -127,7 +127,7 @@ def decode_message(blob: bytes) -> tuple[str, int, Outcome | None]:
         event, task, body = json.loads(blob)
     except (TypeError, ValueError, RecursionError) as error:
         raise MalformedOutcomeError(f"malformed message: {error}") from None
-    if event not in ("start", "done") or not isinstance(task, int):
+    if event not in ("ready", "start", "done") or not isinstance(task, int):
         raise MalformedOutcomeError(f"malformed message: {str(event)[:40]!r}")
     return event, task, decode_outcome(body) if event == "done" else None
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 
 from perfci.build import Build
+from perfci.environments.installation import Installation
 from perfci.history.model import Device
 from perfci.kernel import Case, Kernel
 
@@ -49,6 +50,11 @@ class Task:
         """What is measured, an outcome each."""
         return (self.build,) if self.other is None else (self.build, self.other)
 
+    @property
+    def installations(self) -> tuple[Installation | None, ...]:
+        """The environment of each side; None is that which runs perfci."""
+        return tuple(each.variant.installation for each in self.sides)
+
     def apart(self) -> "list[Task]":
         """The same of each side by itself."""
         return [replace(self, build=each, other=None) for each in self.sides]
@@ -70,6 +76,8 @@ class Gauge:
     case: Case
     seeds: tuple[int, ...]
     sides: tuple[None] = (None,)
+    installations: tuple[None] = (None,)
+    budget_s: float = math.inf
     timers: tuple[str, ...] = ()
     footprint: bool = False
 

@@ -108,7 +108,7 @@ def collect(
     an end that is chosen for it, so that neither a drift nor the place in a round favours one; a
     call comes before each block of those, since the other has left the caches as it needs them.
     """
-    series = [_Series(reader) for reader in readers]
+    series = [Series(reader) for reader in readers]
     limit_ns = clock_ns() + len(readers) * budget_s * _NS_PER_S
     while True:
         for each in _round(series):
@@ -122,7 +122,7 @@ def collect(
     return [(each.samples, each.stop or each.stop_now()) for each in series]
 
 
-class _Series:
+class Series:
     """The samples of one reader so far, and why they are enough once they are."""
 
     def __init__(self, reader: Reader) -> None:
@@ -153,7 +153,7 @@ class _Series:
         return many and width > self._last_width * _STALLED
 
 
-def _round(series: Sequence[_Series]) -> Sequence[_Series]:
+def _round(series: Sequence[Series]) -> Sequence[Series]:
     """Who is read in one round: of two sides A, B, B, A or B, A, A, B."""
     if len(series) == 1:
         return series

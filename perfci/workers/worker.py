@@ -6,13 +6,12 @@ hangs the process is seen by the parent (perfci.workers.passes).
 """
 
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from time import monotonic
 
 import torch
-from torch import Tensor
 
 from perfci.build import Build
 from perfci.checking.check import (
@@ -23,19 +22,13 @@ from perfci.checking.check import (
     check,
     draw,
     is_sound,
-    output_templates,
-    synchronise,
 )
 from perfci.checking.inputs import (
-    Arguments,
     Reference,
-    count_bytes,
     describe,
     load_reference,
 )
-from perfci.checking.outputs import GuardedOutputs, kept
 from perfci.checking.recheck import (
-    TimedSets,
     find_change,
     find_memory,
     judge_alone,
@@ -45,23 +38,28 @@ from perfci.checking.repeats import find_variation
 from perfci.checking.surroundings import kept_in_l2, read_surroundings, replaced_function
 from perfci.checking.weakness import find_weakness
 from perfci.checking.yardstick import measure_yardstick
-from perfci.entry import Call, Entry, load_again, load_entry
-from perfci.history.model import Status
+from perfci.entry import Entry, load_again, load_entry
+from perfci.history.model import Contract, Status
 from perfci.kernel import Kernel
 from perfci.outcome import Outcome, Timing, require_pair
 from perfci.plan import Gauge, Limits, Target, Task
-from perfci.timers import TIMERS, InvalidTimingError, Reader, Workload, timer
+from perfci.timers import TIMERS, InvalidTimingError, Reader
 from perfci.timers.sampling import measure_in_turns
-from perfci.workers.footprint import add_footprint
 from perfci.workers.isolation import own_modules
+from perfci.workers.partner import Partner, PartnerEndedError, PartnerInvalidError
+from perfci.workers.side import Side, SideError, blaming, refuse, said_by_other, said_of
 
 
 class Bench:
-    """What a pass keeps between tasks: references and variants that are loaded already."""
+    """What a pass keeps between tasks: references and variants that are loaded already.
 
-    def __init__(self, target: Target, limits: Limits) -> None:
+    A ``partner`` is the process of the other side, where each side has one.
+    """
+
+    def __init__(self, target: Target, limits: Limits, partner: Partner | None = None) -> None:
         self._device = target.name
         self._limits = limits
+        self._partner = partner
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
         self._weaknesses: dict[tuple[str, str], str] = {}
@@ -89,6 +87,8 @@ class Bench:
         if task.case.memory_gib and self._device != "cpu":
             torch.cuda.empty_cache()  # what smaller cases left in pieces is not to be had as one
         outcomes = self._gauged(task) if isinstance(task, Gauge) else self._performed(task)
+        if self._partner is not None and self._device != "cpu":
+            torch.cuda.empty_cache()  # the other process needs room too
         if len(outcomes) > 1 and not is_sound(self._device):
             print(next((each.message for each in outcomes if each.status.is_failure), ""))
             return ()
@@ -115,7 +115,7 @@ class Bench:
         # Who is loaded, checked and laid out in memory first must favour neither side.
         order = random.sample(range(len(task.sides)), len(task.sides))
         outcomes: dict[int, Outcome] = {}
-        sides: list[_Side] = []
+        sides: list[Side] = []
         for number in order:
             build = task.sides[number]
             again = any(each.build.digest == build.digest for each in sides)
@@ -129,9 +129,12 @@ class Bench:
                 outcomes[number] = self._checked(task, build, subject)
             except Exception as error:  # noqa: BLE001 — and so may its call
                 outcomes[number] = _failure(error)
-            sides.append(_Side(number=number, build=build, subject=subject))
+            sides.append(Side(number=number, build=build, subject=subject))
         if task.timers and all(each.status is Status.PASSED for each in outcomes.values()):
-            self._time(task, sides, outcomes)
+            try:
+                self._time(task, sides, outcomes)
+            except PartnerEndedError as ended:
+                return require_pair([*outcomes.values(), Outcome(status=ended.status)])[:-1]
         in_order = [outcomes[number] for number in sorted(outcomes)]
         return require_pair(in_order) if task.timers else tuple(in_order)
 
@@ -172,34 +175,36 @@ class Bench:
             self._references[kernel.name] = load_reference(kernel)
         return self._references[kernel.name]
 
-    def _time(self, task: Task, sides: Sequence["_Side"], outcomes: dict[int, Outcome]) -> None:
+    def _time(self, task: Task, sides: Sequence[Side], outcomes: dict[int, Outcome]) -> None:
         """Add what the timers read to the outcomes; of a side that fails it becomes its own."""
         try:
             with torch.no_grad():
-                with _blaming(sides[0]):
+                if self._partner is not None:
+                    self._partner.agree()
+                with blaming(sides[0]):
                     # The same for both: where inputs lie in memory must favour neither.
                     arguments = [draw(sides[0].subject, seed) for seed in task.timing_seeds]
                 for side in sides:
-                    with _blaming(side):
+                    with blaming(side):
                         side.lay_out(arguments)
                 self._read_timers(task, sides)
-                with _blaming(sides[0]):
+                with blaming(sides[0]):
                     changed = find_change(sides[0].subject, arguments, task.timing_seeds)
                 if task.proves:
-                    _refuse_memory(task, sides)
+                    self._refuse_memory(task, sides)
                 for side in sides:
-                    with _blaming(side):
+                    with blaming(side):
                         judge_alone(side.subject, side.sets)
                 _refuse_change(task, sides, changed)
                 for side in sides:
-                    with _blaming(side):
+                    with blaming(side):
                         judge_left(side.subject, side.left, task.timing_seeds[0])
                 if task.footprint:
                     # Last, so that this pass checks and times in the same state as the others.
                     for side in sides:
-                        with _blaming(side):
+                        with blaming(side):
                             outcomes[side.number] = side.add_footprint(outcomes[side.number])
-        except _SideError as blamed:
+        except SideError as blamed:
             number = blamed.side.number
             outcomes[number] = _failure(blamed.cause, outcomes[number])
             return
@@ -210,7 +215,7 @@ class Bench:
                 invalid=tuple(side.invalid),
             )
 
-    def _read_timers(self, task: Task, sides: Sequence["_Side"]) -> None:
+    def _read_timers(self, task: Task, sides: Sequence[Side]) -> None:
         """What each timer reads of the sides in turns, and why one could not."""
         budget_s = min(task.budget_s, self._limits.cell_budget_s)
         keeps_in_l2 = kept_in_l2() != self._kept_in_l2
@@ -219,128 +224,57 @@ class Bench:
             began_s = monotonic()
             try:
                 readers = [side.open_reader(name, keeps_in_l2=keeps_in_l2) for side in sides]
-                timings = measure_in_turns(readers, contract=contract, budget_s=budget_s)
-            except _SideError as blamed:
+                timings = self._measure(readers, contract, budget_s)
+            except SideError as blamed:
                 if not isinstance(blamed.cause, InvalidTimingError):
                     raise
                 for side in sides:
-                    side.invalid.append((contract.label, _said_of(side, blamed)))
+                    side.invalid.append((contract.label, said_of(side, blamed)))
+                if self._partner is not None:
+                    self._partner.refuse(str(blamed.cause))
+                continue
+            except PartnerInvalidError as refused:
+                for side in sides:
+                    side.invalid.append((contract.label, said_by_other(str(refused))))
                 continue
             span_s = (began_s, monotonic())
             for side, reader, timing in zip(sides, readers, timings, strict=True):
                 side.timings.append(replace(timing, span_s=span_s))
-                with _blaming(side):
+                with blaming(side):
                     side.keep_left(reader)
 
+    def _measure(
+        self, readers: Sequence[Reader], contract: Contract, budget_s: float
+    ) -> list[Timing]:
+        if self._partner is None:
+            return measure_in_turns(readers, contract=contract, budget_s=budget_s)
+        (reader,) = readers
+        return [self._partner.measure(reader, contract=contract, budget_s=budget_s)]
 
-@dataclass(slots=True, kw_only=True)
-class _Side:
-    """One build of a cell while it is timed: what is called, and what was read."""
-
-    number: int
-    build: Build
-    subject: Subject
-    arguments: list[Arguments] = field(default_factory=list)
-    templates: tuple[Tensor, ...] = ()
-    outputs: list[GuardedOutputs] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    set_bytes: int = 0
-    timings: list[Timing] = field(default_factory=list)
-    invalid: list[tuple[str, str]] = field(default_factory=list)
-    left: list[object] = field(default_factory=list)
-
-    @property
-    def sets(self) -> TimedSets:
-        """The sets of arguments and outputs that calls take turns on."""
-        return TimedSets(arguments=self.arguments, outputs=self.outputs, calls=self.calls)
-
-    def lay_out(self, arguments: list[Arguments]) -> None:
-        """Bind arguments, which another side may have too, to outputs of its own."""
-        self.arguments = arguments
-        self.templates = output_templates(self.subject)
-        self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
-        self.calls = [
-            self.subject.entry.bind(each, into.tensors)
-            for each, into in zip(self.arguments, self.outputs, strict=True)
-        ]
-        self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
-
-    def open_reader(self, name: str, *, keeps_in_l2: bool) -> Reader:
-        """What reads this side by a timer; what goes wrong in it is this side's."""
-        workload = Workload(
-            calls=self.calls,
-            set_bytes=self.set_bytes,
-            device=self.subject.device,
-            keeps_in_l2=keeps_in_l2,
-            poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
-        )
-        with _blaming(self):
-            reader = timer(name).open_reader(workload)
-
-        def call() -> None:
-            with _blaming(self):
-                reader.call()
-
-        def read() -> list[float]:
-            with _blaming(self):
-                return reader.read()
-
-        return replace(reader, call=call, read=read)
-
-    def keep_left(self, reader: Reader) -> None:
-        """Keep what a timer has left of the first set, to be judged once all have read."""
-        own = self.outputs[0].tensors if self.subject.entry.writes_outputs else None
-        written = own if own is not None else reader.returned
-        if written is not None:
-            synchronise(self.subject.device)
-            self.left.append(kept(written))
-
-    def add_footprint(self, checked: Outcome) -> Outcome:
-        """The outcome with what a call launches, and whatever else its run has left to see."""
-        return add_footprint(
-            checked,
-            self.calls[0],
-            entry=self.subject.entry,
-            build=self.build,
-            outputs=self.templates,
-            on_gpu=self.subject.device != "cpu",
-        )
+    def _refuse_memory(self, task: Task, sides: Sequence[Side]) -> None:
+        """Take no latency of a cell for one of which a side remembers what it has computed."""
+        reasons = _find_memories(task, sides)
+        if self._partner is not None:
+            try:
+                self._partner.agree(next(iter(reasons), ""))
+            except PartnerInvalidError as refused:
+                reasons = reasons or [said_by_other(str(refused))]
+        for side, reason in zip(sides, reasons, strict=False):
+            refuse(side, task.timers, reason)
 
 
-class _SideError(Exception):
-    """What went wrong, and with which side."""
-
-    def __init__(self, side: _Side, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.side = side
-        self.cause = cause
-
-
-@contextmanager
-def _blaming(side: _Side) -> Iterator[None]:
-    """Say of what goes wrong that it is a side's."""
-    try:
-        yield
-    except Exception as error:
-        raise _SideError(side, error) from error
-
-
-def _said_of(side: _Side, blamed: _SideError) -> str:
-    """What a row says of a reason for which its cell has no latency: whose it is."""
-    return f"{'' if side is blamed.side else 'the other side '}{blamed.cause}"
-
-
-def _refuse_memory(task: Task, sides: Sequence[_Side]) -> None:
-    """Take no latency of a cell for one of which a side remembers what it has computed."""
+def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:
+    """Why the cell has no latency where a side remembers: for each side, or nothing."""
     for side in sides:
-        with _blaming(side):
+        with blaming(side):
             memory = find_memory(side.subject, side.sets, task.timing_seeds[0])
         if memory:
-            _refuse(task, sides, _SideError(side, InvalidTimingError(memory)))
-            return
+            blamed = SideError(side, InvalidTimingError(memory))
+            return [said_of(each, blamed) for each in sides]
+    return []
 
 
-def _refuse_change(task: Task, sides: Sequence[_Side], changed: str) -> None:
+def _refuse_change(task: Task, sides: Sequence[Side], changed: str) -> None:
     """Take no latency of a cell whose inputs did not stay what they were.
 
     Of two sides neither is known to have done it: one that always does was found out before.
@@ -349,20 +283,10 @@ def _refuse_change(task: Task, sides: Sequence[_Side], changed: str) -> None:
         return
     if len(sides) == 1:
         message = f"changes its input '{changed}'"
-        raise _SideError(sides[0], WrongError(Status.WRONG_VALUES, message))
+        raise SideError(sides[0], WrongError(Status.WRONG_VALUES, message))
     message = f"one of the two sides changes the input '{changed}'"
     for side in sides:
-        _refuse(task, [side], _SideError(side, InvalidTimingError(message)))
-
-
-def _refuse(task: Task, sides: Sequence[_Side], blamed: _SideError) -> None:
-    """Drop what was read of a cell, and say why of each timer."""
-    for side in sides:
-        side.timings.clear()
-        side.left.clear()
-        side.invalid[:] = [
-            (TIMERS[name].contract.label, _said_of(side, blamed)) for name in task.timers
-        ]
+        refuse(side, task.timers, message)
 
 
 def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:
@@ -372,21 +296,6 @@ def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:
         metrics = () if checked is None else checked.metrics
         return Outcome(status=error.status, message=message, metrics=metrics)
     return Outcome(status=Status.RUNTIME_ERROR, message=describe(error))
-
-
-def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> None:
-    """Poison what a call has written and what it returned, but for views of its arguments."""
-    outputs.poison()
-    given = {
-        each.untyped_storage().data_ptr() for each in arguments.values() if isinstance(each, Tensor)
-    }
-    for each in returned if isinstance(returned, tuple | list) else (returned,):
-        if (
-            isinstance(each, Tensor)
-            and each.is_floating_point()
-            and each.untyped_storage().data_ptr() not in given
-        ):
-            each.fill_(float("nan"))
 
 
 def _repeated(subject: Subject, task: Task, build: Build, checked: Outcome) -> Outcome:

@@ -1,0 +1,141 @@
+"""One side of a cell while it is timed: what is called, what was read, and what was its fault."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from perfci.build import Build
+from perfci.checking.check import Subject, output_templates, synchronise
+from perfci.checking.inputs import Arguments, count_bytes
+from perfci.checking.outputs import GuardedOutputs, kept
+from perfci.checking.recheck import TimedSets
+from perfci.entry import Call
+from perfci.outcome import Outcome, Timing
+from perfci.timers import TIMERS, Reader, Workload, timer
+from perfci.workers.footprint import add_footprint
+
+
+@dataclass(slots=True, kw_only=True)
+class Side:
+    """One build of a cell while it is timed: what is called, and what was read."""
+
+    number: int
+    build: Build
+    subject: Subject
+    arguments: list[Arguments] = field(default_factory=list)
+    templates: tuple[Tensor, ...] = ()
+    outputs: list[GuardedOutputs] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    set_bytes: int = 0
+    timings: list[Timing] = field(default_factory=list)
+    invalid: list[tuple[str, str]] = field(default_factory=list)
+    left: list[object] = field(default_factory=list)
+
+    @property
+    def sets(self) -> TimedSets:
+        """The sets of arguments and outputs that calls take turns on."""
+        return TimedSets(arguments=self.arguments, outputs=self.outputs, calls=self.calls)
+
+    def lay_out(self, arguments: list[Arguments]) -> None:
+        """Bind arguments, which another side may have too, to outputs of its own."""
+        self.arguments = arguments
+        self.templates = output_templates(self.subject)
+        self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
+        self.calls = [
+            self.subject.entry.bind(each, into.tensors)
+            for each, into in zip(self.arguments, self.outputs, strict=True)
+        ]
+        self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
+
+    def open_reader(self, name: str, *, keeps_in_l2: bool) -> Reader:
+        """What reads this side by a timer; what goes wrong in it is this side's."""
+        workload = Workload(
+            calls=self.calls,
+            set_bytes=self.set_bytes,
+            device=self.subject.device,
+            keeps_in_l2=keeps_in_l2,
+            poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
+        )
+        with blaming(self):
+            reader = timer(name).open_reader(workload)
+
+        def call() -> None:
+            with blaming(self):
+                reader.call()
+
+        def read() -> list[float]:
+            with blaming(self):
+                return reader.read()
+
+        return replace(reader, call=call, read=read)
+
+    def keep_left(self, reader: Reader) -> None:
+        """Keep what a timer has left of the first set, to be judged once all have read."""
+        own = self.outputs[0].tensors if self.subject.entry.writes_outputs else None
+        written = own if own is not None else reader.returned
+        if written is not None:
+            synchronise(self.subject.device)
+            self.left.append(kept(written))
+
+    def add_footprint(self, checked: Outcome) -> Outcome:
+        """The outcome with what a call launches, and whatever else its run has left to see."""
+        return add_footprint(
+            checked,
+            self.calls[0],
+            entry=self.subject.entry,
+            build=self.build,
+            outputs=self.templates,
+            on_gpu=self.subject.device != "cpu",
+        )
+
+
+class SideError(Exception):
+    """What went wrong, and with which side."""
+
+    def __init__(self, side: Side, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.side = side
+        self.cause = cause
+
+
+@contextmanager
+def blaming(side: Side) -> Iterator[None]:
+    """Say of what goes wrong that it is a side's."""
+    try:
+        yield
+    except Exception as error:
+        raise SideError(side, error) from error
+
+
+def said_of(side: Side, blamed: SideError) -> str:
+    """What a row says of a reason for which its cell has no latency: whose it is."""
+    return str(blamed) if side is blamed.side else said_by_other(str(blamed))
+
+
+def said_by_other(reason: str) -> str:
+    """What a row says of a reason that is the other side's."""
+    return f"the other side {reason}"
+
+
+def refuse(side: Side, names: Sequence[str], reason: str) -> None:
+    """Drop what was read of a cell, and say why of each timer."""
+    side.timings.clear()
+    side.left.clear()
+    side.invalid[:] = [(TIMERS[name].contract.label, reason) for name in names]
+
+
+def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> None:
+    """Poison what a call has written and what it returned, but for views of its arguments."""
+    outputs.poison()
+    given = {
+        each.untyped_storage().data_ptr() for each in arguments.values() if isinstance(each, Tensor)
+    }
+    for each in returned if isinstance(returned, tuple | list) else (returned,):
+        if (
+            isinstance(each, Tensor)
+            and each.is_floating_point()
+            and each.untyped_storage().data_ptr() not in given
+        ):
+            each.fill_(float("nan"))
