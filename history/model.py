@@ -11,6 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+OWN_ENVIRONMENT = "own environment"
+"""By this name an identity has a digest of the environment that a side of a comparison brought."""
+
 ANCHOR_PREFIX = "perfci_"
 """How the names of anchors begin, the kernels by which a run measures the machine itself."""
 
@@ -324,6 +327,11 @@ class Cell:
     identity: tuple[tuple[str, str], ...] = ()
     launches: tuple[Launch, ...] = ()
     stop: Stop | None = None
+
+    @property
+    def own_environment(self) -> str:
+        """The digest of an environment that its side brought; empty where it was perfci's."""
+        return dict(self.identity).get(OWN_ENVIRONMENT, "")
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, or None."""

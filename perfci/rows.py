@@ -5,7 +5,15 @@ from dataclasses import dataclass, field, replace
 
 from perfci.build import Build
 from perfci.decision.precision import stop_of
-from perfci.history.model import Contract, Measurement, Metric, Pass, Status, is_anchor
+from perfci.history.model import (
+    OWN_ENVIRONMENT,
+    Contract,
+    Measurement,
+    Metric,
+    Pass,
+    Status,
+    is_anchor,
+)
 from perfci.history.plain import PlainError, plain, record
 from perfci.history.summary import interquartile_mean, summarise
 from perfci.history.text import one_line, printable
@@ -145,7 +153,9 @@ def _identity(
     What a worker says of what is known here is not believed.
     """
     built = dict(state.build.code.texts(target.device.compute_capability))
-    known = {**built, **_bounds(state.cell, target.device.kind)}
+    own = state.cell.variant.installation
+    place = {OWN_ENVIRONMENT: own.digest} if own else {}
+    known = {**built, **place, **_bounds(state.cell, target.device.kind)}
     told = outcomes[0].identity if outcomes else ()
     return tuple({**built, **dict(told), **known}.items())
 

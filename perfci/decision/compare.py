@@ -13,8 +13,9 @@ of each pass's ratio is one reading, in which what the process and the hour did 
 *Scale.* The passes of one run cannot see what differs from run to run, and few passes of a pair may
 agree by chance. How far they lie apart without a reason is what a study of the testbed against
 itself has measured (perfci.decision.noise); for a cell without one it is assumed:
-:data:`ASSUMED_RUN_SPREAD`. An interval is never narrower than that allows, and wider where several
-runs, or the passes of a pair, disagree by more.
+:data:`ASSUMED_RUN_SPREAD`. Where each side of a pass was a process, in an environment of its own,
+both spread as passes do, and their ratio by the root of two more. An interval is never narrower
+than that allows, and wider where several runs, or the passes of a pair, disagree by more.
 
 *Verdict.* Regression and improvement need both: significance among all the cells compared, after
 Benjamini and Hochberg, and an interval wholly beyond the threshold. Thresholds are symmetric in
@@ -23,7 +24,7 @@ the logarithm: beyond +5 % is above a ratio of 1.05 or below 1/1.05.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfci.decision import stats
 from perfci.decision.pairs import Pair, measured_together, read_runs, sort_out, typical_ns
@@ -197,10 +198,23 @@ def assumed_floor(contract: str, *, one_machine: bool = True) -> Floor:
     )
 
 
+def are_processes(baseline: Sequence[Cell], contender: Sequence[Cell]) -> bool:
+    """Whether the sides of a cell, where they were measured together, were processes."""
+    one, other = ({each.own_environment for each in side} for side in (baseline, contender))
+    return one != other
+
+
+def floor_of_processes(floor: Floor) -> Floor:
+    """The floor where each side of a pass is a process by itself."""
+    value = math.sqrt(2.0) * floor.unpaired.value
+    return replace(floor, paired=replace(floor.unpaired, value=value))
+
+
 def _floor(pair: Pair, machines: Mapping[str, tuple[str, str | None]], floors: Floors) -> Floor:
     """The floor of a cell: as studied, else as assumed of one machine or of several."""
     used = {machines[cell.run_id] for cell in (*pair.baseline, *pair.contender)}
-    return floors.get(pair.key) or assumed_floor(pair.key.contract, one_machine=len(used) == 1)
+    floor = floors.get(pair.key) or assumed_floor(pair.key.contract, one_machine=len(used) == 1)
+    return floor_of_processes(floor) if are_processes(pair.baseline, pair.contender) else floor
 
 
 def _change(pair: Pair, ratios: Sequence[Sequence[float]], floor: Floor) -> stats.Estimate:

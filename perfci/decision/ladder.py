@@ -36,7 +36,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfci.decision.compare import Floor, Floors, Side, assumed_floor, to_ratio
+from perfci.decision.compare import (
+    Floor,
+    Floors,
+    Side,
+    are_processes,
+    assumed_floor,
+    floor_of_processes,
+    to_ratio,
+)
 from perfci.decision.pairs import Pair, measured_together, sort_out, typical_ns
 from perfci.decision.rule import (
     FEWEST_FRESH,
@@ -114,6 +122,8 @@ def judge(
             comparisons.append(_without_passes(pair))
         else:
             floor = floors.get(pair.key) or assumed_floor(pair.key.contract)
+            if are_processes(pair.baseline, pair.contender):
+                floor = floor_of_processes(floor)
             timed.append(_Timed(together, ratios[: LOOKS[look]], floor))
     if timed:
         comparisons += _judge_timed(timed, look, thresholds, alpha, family or 0)

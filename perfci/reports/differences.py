@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perfci import units
 from perfci.decision.compare import Side
-from perfci.history.model import Cell, Launch, SeriesKey, Status
+from perfci.history.model import OWN_ENVIRONMENT, Cell, Launch, SeriesKey, Status
 from perfci.reports.cycles import describe_cycles
 from perfci.reports.text import write_extents
 
@@ -92,6 +92,8 @@ def _is_code(name: str) -> bool:
 def _describe(name: str, before: str, after: str) -> str:
     if _is_code(name):
         return f"{name} changed"
+    if name == OWN_ENVIRONMENT:
+        return "another environment"
     parts = zip(before.split(", "), after.split(", "), strict=False)
     settings = [(one.rpartition(" "), other.rpartition(" ")) for one, other in parts]
     if before.count(", ") != after.count(", ") or any(a[0] != b[0] for a, b in settings):

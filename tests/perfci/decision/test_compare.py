@@ -333,6 +333,21 @@ def test_a_studied_floor_takes_the_place_of_the_assumption() -> None:
     assert heard.verdict is Verdict.INCONCLUSIVE
 
 
+def test_sides_that_were_processes_spread_as_two_passes_do() -> None:
+    after = replace(cell(_STEADY), identity=(("own environment", "other"),))
+    before = replace(cell(_STEADY, run_id="a"), identity=(("own environment", "one"),))
+    one, other = _in_pair(before, pair="p"), _in_pair(after, pair="p")
+    spread, quiet = stats.Spread(value=0.02, degrees=11), stats.Spread(value=0.001, degrees=11)
+    key = next(iter(one.cells_by_key()))
+    floors = {key: Floor(unpaired=spread, paired=quiet)}
+    (together,) = compare(one, one, floors=floors)
+    (apart,) = compare(one, other, floors=floors)
+    loud = stats.Spread(value=0.02 * 2**0.5, degrees=11)
+    (expected,) = compare(one, one, floors={key: Floor(unpaired=spread, paired=loud)})
+    assert apart.interval == expected.interval != together.interval
+    assert apart.paired_passes == len(_STEADY)
+
+
 def _on(side: Side, host: str, uuid: str | None) -> Side:
     runs = []
     for run in side.runs:

@@ -166,6 +166,19 @@ def test_the_noise_of_a_cell_that_was_not_studied_is_assumed() -> None:
     assert _judge(much, 1, floors={})[0].verdict is Verdict.REGRESSION
 
 
+def test_sides_that_were_processes_are_judged_by_the_noise_of_two_passes() -> None:
+    before, after = _sides(_draw(7, cells=5, slow=0.03)[:, : LOOKS[2]])
+    elsewhere = Side(
+        after.runs,
+        [replace(each, identity=(("own environment", "x"),)) for each in after.cells],
+    )
+    spread, quiet = (stats.Spread(value=each, degrees=59) for each in (0.05, _SIGMA))
+    floors = dict.fromkeys(_floors(5), Floor(unpaired=spread, paired=quiet))
+    given: dict[str, Any] = {"look": 2, "thresholds": _TIGHT, "floors": floors}
+    assert judge(before, after, **given)[0].verdict is Verdict.REGRESSION
+    assert judge(before, elsewhere, **given)[0].verdict is Verdict.INCONCLUSIVE
+
+
 def test_disturbed_passes_raise_no_alarm_and_hide_none() -> None:
     ratios = _draw(8, cells=10, slow=0.05)
     for row in range(10):
