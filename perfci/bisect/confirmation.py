@@ -8,6 +8,7 @@ from perfci.bisect.notebook import Proof, Question, Symptom
 from perfci.bisect.placing import place
 from perfci.bisect.proof import slower_or_decided, timers_of
 from perfci.bisect.trials import Specimen, Trials, UntestableError, under
+from perfci.environments.installation import describe_change, packages_of
 from perfci.history import commits
 from perfci.history.model import Verdict
 from perfci.history.summary import cell as summarised
@@ -40,13 +41,13 @@ def _compare(
     if proof.symptom is Symptom.SLOWER and not before.build.failed:
         return _compare_latencies(before, culprit, trials, proof)
     found = place(before, trials, question, proof)
-    differences: tuple[str, ...] = ()
+    differences = _find_environment_change(before, culprit)
     if not (before.build.failed or culprit.build.failed):
         one, other = (
             summarised("", trials.check(each, timed=each.cell.case.timed))
             for each in (before, culprit)
         )
-        differences = describe_differences(one, other)
+        differences += describe_differences(one, other)
     return Confirmation(
         parent=before.commit,
         is_confirmed=found.likeness is not Likeness.BAD,
@@ -67,6 +68,16 @@ def _compare_latencies(
         parent=before.commit,
         is_confirmed=comparison.verdict is Verdict.REGRESSION or not is_compared,
         comparison=comparison,
-        differences=describe_differences(one, other) if is_compared else (),
+        differences=(
+            *_find_environment_change(before, culprit),
+            *(describe_differences(one, other) if is_compared else ()),
+        ),
         reason=comparison.reason,
     )
+
+
+def _find_environment_change(before: Specimen, culprit: Specimen) -> tuple[str, ...]:
+    one, other = (each.cell.variant.installation for each in (before, culprit))
+    if (one and one.digest) == (other and other.digest):
+        return ()
+    return (f"environment: {describe_change(packages_of(one), packages_of(other))}",)

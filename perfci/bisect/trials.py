@@ -5,7 +5,7 @@ References, cases, tolerances and settings are always those of one base.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +14,14 @@ from perfci import recording
 from perfci.build import Build
 from perfci.config import Config
 from perfci.decision import stats
-from perfci.decision.compare import Side, assumed_floor
+from perfci.decision.compare import Side, are_processes, assumed_floor, floor_of_processes
 from perfci.decision.ladder import Thresholds, judge
 from perfci.decision.pairs import log_ratios
-from perfci.errors import ConfigurationError
+from perfci.environments.installation import recorded_in
+from perfci.environments.requirements import Requirements
+from perfci.errors import BuildEnvironmentError, ConfigurationError
 from perfci.gate.contest import Place
+from perfci.gate.environments import are_apart, made_for, put_into
 from perfci.gate.matching import Name
 from perfci.gate.rungs import Ending, Rows, Rungs
 from perfci.gate.sameness import fingerprint
@@ -63,7 +66,8 @@ class Specimen:
 class Trials:
     """One cell, at whatever commit, in one place, while the budget lasts.
 
-    ``kernels`` is their folder where settings have no say. ``keep`` takes each run that was
+    ``kernels`` is their folder where settings have no say. With ``apart`` the ends ask for
+    different environments, and every commit runs in its own. ``keep`` takes each run that was
     measured, ``passes`` counts their passes.
     """
 
@@ -78,6 +82,7 @@ class Trials:
     thresholds: Thresholds
     deadline_s: float
     keep: Callable[[Run], None]
+    apart: bool = False
     passes: int = 0
 
     @contextmanager
@@ -85,20 +90,42 @@ class Trials:
         """The cell at a commit. Raises UntestableError where the commit does not have it."""
         commit = commits.read_commit(self.root, sha)
         if sha == self.base_sha:
-            yield self._specimen(commit, self.base.kernels)
+            with self._furnished(commit, self.base.kernels, self.base.requirements) as kernels:
+                yield self._specimen(commit, kernels)
             return
         try:
-            with check_out_judged(
-                self.config,
-                self.root,
-                sha,
-                self.base,
-                kernels=self.kernels,
-                name=f"commit {sha[:10]}",
-            ) as kernels:
+            with (
+                check_out_judged(
+                    self.config,
+                    self.root,
+                    sha,
+                    self.base,
+                    kernels=self.kernels,
+                    name=f"commit {sha[:10]}",
+                ) as judged,
+                self._furnished(commit, judged.kernels, judged.requirements) as kernels,
+            ):
                 yield self._specimen(commit, kernels)
         except ConfigurationError as error:
             raise UntestableError(str(error)) from None
+
+    @contextmanager
+    def _furnished(
+        self, commit: Commit, kernels: tuple[Kernel, ...], asked: Requirements | None
+    ) -> Iterator[tuple[Kernel, ...]]:
+        """The kernels in the environment of their commit. Raises UntestableError without one."""
+        if not self.apart:
+            if are_apart(asked, self.base.requirements):
+                raise UntestableError("it asks for an environment that neither end has")
+            yield kernels
+            return
+        with ExitStack() as stack:
+            whose = f"the environment of {commit.sha[:10]}"
+            try:
+                made = stack.enter_context(made_for(asked, self.base.config, whose))
+            except BuildEnvironmentError as error:
+                raise UntestableError(str(error)) from None
+            yield put_into(made, kernels)
 
     def _specimen(self, commit: Commit, kernels: tuple[Kernel, ...]) -> Specimen:
         cell = self._find(kernels)
@@ -205,11 +232,13 @@ class Trials:
 
     def change(self, sides: Sides, contract: str) -> stats.Estimate | None:
         """The logarithm of the ratio of two sides under a contract; None without passes of both."""
-        ratios = log_ratios(*(under(side, contract) for side in sides))
+        one, other = (under(side, contract) for side in sides)
+        ratios = log_ratios(one, other)
         if len(ratios) < FEWEST_RATIOS:
             return None
         key = next(key for key in sides[0].cells_by_key() if key.contract == contract)
         floor = self.place.floors.get(key) or assumed_floor(contract)
+        floor = floor_of_processes(floor) if are_processes([one], [other]) else floor
         return stats.pool_pairs([ratios], floor=floor.paired)
 
     def _runs(
@@ -226,7 +255,7 @@ class Trials:
             recording.assemble(
                 Subject(commit=specimen.commit, kernels=specimen.kernels),
                 replace(nothing, measurements=tuple(measurements)),
-                self.environment,
+                recorded_in(specimen.cell.variant.installation, self.environment),
                 started_at=started_at,
                 trigger=BISECT_TRIGGER,
                 attempt=1,

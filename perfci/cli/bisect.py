@@ -2,7 +2,7 @@
 
 import math
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,10 +30,11 @@ from perfci.config import Config, child_environment
 from perfci.decision.compare import Floors, to_ratio
 from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
-from perfci.errors import UsageError
+from perfci.errors import ConfigurationError, UsageError
 from perfci.gate.contest import Place, thresholds_of
+from perfci.gate.environments import are_apart
 from perfci.gate.matching import Name
-from perfci.gate.sides import Base, check_out_base
+from perfci.gate.sides import Base, check_out_base, check_out_judged
 from perfci.history import commits
 from perfci.history.midpoints import authored_at, require_ancestor
 from perfci.history.model import Run, Verdict
@@ -203,12 +204,29 @@ def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
             thresholds=thresholds_of(base.config),
             deadline_s=time.monotonic() + request.budget_s,
             keep=record,
+            apart=_are_ends_apart(request, base),
         )
         try:
             return bisect(question, trials, notebook, _tell)
         except KeyboardInterrupt:
             _tell("what was found is kept; the same command goes on")
             raise
+
+
+def _are_ends_apart(request: _Request, base: Base) -> bool:
+    """Whether the ends ask for different environments; a bad end that says nothing does not."""
+    with suppress(ConfigurationError):
+        asked = check_out_judged(
+            request.config,
+            request.root,
+            request.bad,
+            base,
+            kernels=request.kernels,
+            name=f"commit {request.bad[:10]}",
+        )
+        with asked as judged:
+            return are_apart(judged.requirements, base.requirements)
+    return False
 
 
 def _tell(line: str) -> None:

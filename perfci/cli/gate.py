@@ -1,7 +1,7 @@
 """perfci gate: a head judged by its base."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
 from perfci.gate.contest import Place, judge_head
+from perfci.gate.environments import furnished
 from perfci.gate.past import find_marks, read_past
 from perfci.gate.sides import Sides, check_out, find_ends
 from perfci.gate.verdicts import Gate, exit_code_of, worst_code
@@ -118,7 +119,9 @@ def command(
     budget ends. Cells of which the code is the same are not measured.
 
     The base's references, cases, tolerances and settings judge both sides. What the head changes
-    in them comes first in the report and changes no verdict; what it takes away is missing.
+    in them comes first in the report and changes no verdict; what it takes away is missing. Where
+    [tool.perfci] environment names what to install, and the head asks for something else than the
+    base, each side gets an environment and processes of its own.
 
     \b
     Example:
@@ -144,7 +147,11 @@ def command(
         with check_out(config, root, ends, kernels=config.kernels if kernels else None) as sides:
             server = _server_of(sides)
             targets = find_targets(device, server.probe_gpus)
-            gates = _judge(targets, request, sides, server, history)
+            with ExitStack() as stack:
+                with progress() as observer:
+                    furnishing = furnished(sides, observer)
+                    lodged = stack.enter_context(furnishing)
+                gates = _judge(targets, request, lodged, server, history)
         for each in gates:
             _record(each, request, history)
     _show(gates, "json" if as_json else form, fail_on_inconclusive=fail_on is not None)

@@ -1,6 +1,7 @@
 """What a head changes of the rules by which it is judged. Torch-free.
 
-Nothing of it counts while the head is judged: it is told, so that whoever merges it knows.
+Nothing of it counts while the head is judged: it is told, so that whoever merges it knows. Only its
+environment is its own, and is judged with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from perfci.kernel import Case, Kernel, Variant
 
 _PLACES = {"root", "kernels", "store", "cache"}
 _LISTS = {"thresholds", "accepted"}
+_ITS_OWN = {"environment"}
 _DECLARED = ("devices", "dtypes", "maxima", "peer", "tf32", "nondeterministic")
 
 
@@ -30,7 +32,7 @@ def find_changes(sides: Sides) -> list[str]:
 
 
 def _settings(before: Config, after: Config) -> Iterator[str]:
-    for name in sorted({each.name for each in fields(Config)} - _PLACES - _LISTS):
+    for name in sorted({each.name for each in fields(Config)} - _PLACES - _LISTS - _ITS_OWN):
         one, other = getattr(before, name), getattr(after, name)
         if one != other:
             yield f"[tool.perfci] {name}: {_write(one)} → {_write(other)}"

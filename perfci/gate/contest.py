@@ -14,6 +14,7 @@ from perfci.config import Config
 from perfci.decision.compare import Floors, Side
 from perfci.decision.ladder import Thresholds
 from perfci.device import environment
+from perfci.environments.installation import recorded_in
 from perfci.errors import ConfigurationError
 from perfci.gate.changes import find_changes
 from perfci.gate.matching import Matching, Unpaired, match_cells
@@ -69,7 +70,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     same, timed = _part(matching.pairs, sides, place)
     records = _Records(
         sides=sides,
-        environment=where,
+        environments=tuple(recorded_in(each, where) for each in sides.installations),
         started_at=started_at,
         pair=recording.new_id(started_at),
     )
@@ -98,6 +99,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         ends=sides.ends,
         base=sides.base_commit,
         head=sides.head_commit,
+        environment_change=sides.environment_change,
         changes=tuple(find_changes(sides)),
         environment=where,
         threshold=config.threshold,
@@ -216,7 +218,7 @@ class _Records:
     """Rows as the two runs that they make."""
 
     sides: Sides
-    environment: Environment
+    environments: Sequence[Environment]
     started_at: datetime
     pair: str
 
@@ -233,13 +235,15 @@ class _Records:
                     measurements=tuple(map(self._without_trees, measurements)),
                     duration_s=duration_s,
                 ),
-                self.environment,
+                environment,
                 started_at=self.started_at,
                 trigger=GATE_TRIGGER,
                 attempt=1,
                 pair=self.pair,
             )
-            for subject, measurements in zip(subjects, rows, strict=True)
+            for subject, measurements, environment in zip(
+                subjects, rows, self.environments, strict=True
+            )
         )
         return first, second
 

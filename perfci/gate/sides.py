@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfci.config import Config, load_config
+from perfci.environments.installation import Installation
+from perfci.environments.requirements import Requirements, read_requirements
 from perfci.errors import ConfigurationError, PerfciError, UsageError
 from perfci.gate.baselines import read_baselines
 from perfci.history import commits
@@ -42,7 +44,10 @@ class Sides:
 
     ``trees`` are where they lie, ``config`` is the base's, ``proposed_config`` the head's.
     ``contender`` are the head's variants with the base's references and cases, ``proposed`` the
-    same with the head's own. ``pinned`` is the commit that the base has as its pinned baseline.
+    same with the head's own. ``requirements`` say what environment each side asks for, None that
+    it is the one that runs perfci; where they differ ``installations`` are what was made of them,
+    and ``environment_change`` says in what. ``pinned`` is the commit that the base has as its
+    pinned baseline.
     """
 
     ends: Ends
@@ -54,7 +59,10 @@ class Sides:
     baseline: tuple[Kernel, ...]
     contender: tuple[Kernel, ...]
     proposed: tuple[Kernel, ...]
+    requirements: tuple[Requirements | None, Requirements | None]
     pinned: str | None
+    installations: tuple[Installation | None, Installation | None] = (None, None)
+    environment_change: str = ""
 
 
 def find_ends(root: Path, config: Config, *, base: str | None, head: str | None) -> Ends:
@@ -96,12 +104,14 @@ class Base:
     """A commit by whose rules others are judged, checked out: its settings and its kernels.
 
     ``config`` has the places of the project here, but for the kernels, which are in ``tree``.
-    ``pinned`` is the commit that it names as a baseline, if any.
+    ``requirements`` are those of its environment, ``pinned`` is the commit that it names as a
+    baseline, if any.
     """
 
     tree: Path
     config: Config
     kernels: tuple[Kernel, ...]
+    requirements: Requirements | None
     pinned: str | None
 
 
@@ -123,6 +133,7 @@ def check_out(
         with _speaking_of("the head", head_tree):
             head_config = _config_of(config, root, head_tree, kernels)
             proposed = _kernels(head_config.kernels)
+            asked = read_requirements(head_config.root, head_config.environment)
             as_begun = _digest(head_config.kernels)
             contender = _judged_by(base, head_config.kernels)
         yield Sides(
@@ -135,6 +146,7 @@ def check_out(
             baseline=base.kernels,
             contender=contender,
             proposed=proposed,
+            requirements=(base.requirements, asked),
             pinned=base.pinned,
         )
         if _digest(head_config.kernels) != as_begun:
@@ -157,13 +169,23 @@ def check_out_base(
         with _speaking_of(name, tree):
             own = _config_of(config, root, tree, kernels)
             found = _kernels(own.kernels)
+            asked = read_requirements(own.root, own.environment)
             pins = read_baselines(own.root)
         yield Base(
             tree=tree,
             config=replace(own, root=config.root, store=config.store, cache=config.cache),
             kernels=found,
+            requirements=asked,
             pinned=pins[-1].commit if pins else None,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The kernels of a commit with a base's references, cases and rules, and its environment's."""
+
+    kernels: tuple[Kernel, ...]
+    requirements: Requirements | None
 
 
 @contextmanager
@@ -175,15 +197,19 @@ def check_out_judged(
     *,
     kernels: Path | None = None,
     name: str,
-) -> Iterator[tuple[Kernel, ...]]:
-    """The kernels of a commit with the base's references, cases and rules, in a worktree.
+) -> Iterator[Judged]:
+    """What a commit has to be judged by a base, in a worktree.
 
     ``kernels`` is their folder where its settings have no say. Raises ConfigurationError, which
     says what is wrong with files of ``name``.
     """
     with commits.worktree(root, sha) as tree:
         with _speaking_of(name, tree):
-            judged = _judged_by(base, _config_of(config, root, tree, kernels).kernels)
+            own = _config_of(config, root, tree, kernels)
+            judged = Judged(
+                kernels=_judged_by(base, own.kernels),
+                requirements=read_requirements(own.root, own.environment),
+            )
         yield judged
 
 

@@ -35,6 +35,7 @@ _FROM_LATENCIES = (
 class Gate:
     """What was decided on one device.
 
+    ``environment_change`` says in what the sides' own environments differ, where they do.
     ``changes`` are those that the head makes to the rules, which are the base's here. ``accepted``
     are the regressions that the base accepts.
     ``before`` and ``after`` are what was measured, ``runs`` the same to be recorded: none where
@@ -61,6 +62,7 @@ class Gate:
     needed_s: float
     interrupted: bool
     unwatched: str = ""
+    environment_change: str = ""
     past: Past = field(default_factory=Past)
 
 

@@ -110,12 +110,21 @@ def _write_head(gate: Gate) -> list[str]:
 
 
 def _write_changes(gate: Gate) -> list[str]:
+    lines = [*wrap(describe_environment(gate), indent=0), ""] if gate.environment_change else []
     if not gate.changes:
-        return []
-    lines = [click.style("The head changes the rules. Nothing of it counts here:", fg="yellow")]
+        return lines
+    lines += [click.style("The head changes the rules. Nothing of it counts here:", fg="yellow")]
     for each in gate.changes:
         lines += wrap(f"· {each}", indent=2)
     return [*lines, ""]
+
+
+def describe_environment(gate: Gate) -> str:
+    """Say in what the environments of the sides differ; it is of what is judged."""
+    return (
+        f"environment: {gate.environment_change}; each side ran in its own, in processes that took "
+        "turns"
+    )
 
 
 def describe_same(count: int) -> str:

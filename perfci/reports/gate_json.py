@@ -14,6 +14,7 @@ def gate_values(gate: Gate, *, fail_on_inconclusive: bool) -> dict[str, Any]:
         "base": plain(gate.base),
         "head": plain(gate.head),
         "found": gate.ends.found,
+        "environment_change": gate.environment_change,
         "changes": gate.changes,
         "environment": plain(gate.environment),
         "exit_code": int(exit_code_of(gate, fail_on_inconclusive=fail_on_inconclusive)),

@@ -13,6 +13,7 @@ from perfci.reports.differences import Differences
 from perfci.reports.gate import (
     describe_best,
     describe_ending,
+    describe_environment,
     describe_same,
     describe_since,
     find_all_differences,
@@ -77,6 +78,7 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
     parts = [
         f"### perfci gate: {_headline(gate)}",
         _write_ends(gate),
+        _write_environment(gate),
         write_list("The head changes the rules. Nothing of it counts here:", gate.changes, rows),
         _write_table(loud, differences, rows),
         folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
@@ -97,6 +99,11 @@ def _write_ends(gate: Gate) -> str:
         f"`{head}` ({escape(gate.head.subject)}) against `{base}` ({escape(gate.ends.found)}) on "
         f"{escape(where.testbed)} ({escape(where.device.model)}), {escape(describe_ending(gate))}."
     )
+
+
+def _write_environment(gate: Gate) -> str:
+    said = describe_environment(gate)
+    return f"The head changes the {escape(said)}." if gate.environment_change else ""
 
 
 def _write_same(gate: Gate) -> str:

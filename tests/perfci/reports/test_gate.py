@@ -27,6 +27,13 @@ def test_what_the_head_changes_comes_first_and_nothing_is_wider_than_a_terminal(
     assert "\u202e" not in "".join(lines)
 
 
+def test_what_the_head_changes_of_the_environment_is_first_of_all_and_counts() -> None:
+    lines = _lines(mixed_gate(changes=("a",), environment_change="torch 2.12 → 2.13"))
+    assert lines[4].startswith("environment: torch 2.12 → 2.13; each side ran in its own")
+    assert lines.index("The head changes the rules. Nothing of it counts here:") > 4
+    assert not any(line.startswith("environment:") for line in _lines(mixed_gate()))
+
+
 def test_the_worst_is_first_and_the_same_code_is_counted_by_itself() -> None:
     lines = _lines(mixed_gate())
     verdicts = [

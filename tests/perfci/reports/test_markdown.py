@@ -22,6 +22,13 @@ def test_a_document_has_the_verdicts_the_worst_first() -> None:
     assert "perfci gate --base 0123456789 --head ffffffffff --kernel rope --variant" in text
 
 
+def test_another_environment_is_first_of_all() -> None:
+    text = gate_markdown(mixed_gate(changes=("a",), environment_change="torch 2.12 → 2.13"))
+    said = "The head changes the environment: torch 2.12 → 2.13; each side ran in its own"
+    assert text.index(said) < text.index("The head changes the rules")
+    assert "environment" not in gate_markdown(mixed_gate()).partition("| cell")[0]
+
+
 def test_a_comment_folds_what_is_not_red_away() -> None:
     text = gate_github(mixed_gate())
     assert "<details><summary>1 unchanged</summary>\n\n| cell" in text
@@ -32,11 +39,11 @@ def test_a_comment_folds_what_is_not_red_away() -> None:
 def test_nothing_from_outside_acts(write: object) -> None:
     assert callable(write)
     hostile = comparison(Verdict.MISSING, reason=HOSTILE)
-    text = write(gate([hostile], changes=(HOSTILE,)))
+    text = write(gate([hostile], changes=(HOSTILE,), environment_change=HOSTILE))
     inside = re.sub(r"</?(details|summary)>", "", text)
     for part in ("<img", "@team", "**now", "`rm`", "https://", " #1", "\x1b", "\u202e"):
         assert part not in inside, part
-    assert text.count("&#60;img") == 3
+    assert text.count("&#60;img") == 4
 
 
 @pytest.mark.parametrize(
