@@ -21,7 +21,7 @@ from perfci.reports.gate import (
     find_drift,
     find_others,
 )
-from perfci.reports.markdown import count_cut, escape, folded, write_list
+from perfci.reports.markdown import count_cut, escape, folded, write_environment, write_list
 
 LONGEST_BYTES = 65_000
 """GitHub takes 65,536 characters of a comment, 65,535 of a check run: with room for the mark."""
@@ -74,6 +74,7 @@ def _write(ruling: Ruling, place: Place, rows: int) -> str:
     parts = [
         f"### {symbol} {escape(place.check)}: {escape(write_title(ruling))}",
         *_write_head(ruling),
+        *(write_environment(each) for each in _find_environment_changes(ruling)),
         write_list(
             "The head changes the rules. Nothing of it counts here:", _find_changes(ruling), rows
         ),
@@ -140,6 +141,11 @@ def _find_failure(report: Report) -> str:
     if any(gate.exit_code == parcel.exit_code for gate in parcel.gates):
         return ""
     return parcel.error or f"{parcel.act} has ended with exit code {parcel.exit_code}"
+
+
+def _find_environment_changes(ruling: Ruling) -> list[str]:
+    """What the head changes of the environment, each once: runners may have other versions."""
+    return [*dict.fromkeys(gate.environment_change for gate in _gates(ruling))]
 
 
 def _find_changes(ruling: Ruling) -> list[str]:

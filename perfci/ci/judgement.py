@@ -26,6 +26,7 @@ class Judgement:
     base: Commit
     head: Commit
     found: str
+    environment_change: str
     changes: tuple[str, ...]
     environment: Environment
     exit_code: int

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfci.history.model import Environment
+from perfci.history.text import one_line
 
 _FIRST = ("torch", "triton")
 _MOST_NAMES = 8
@@ -55,4 +56,4 @@ def describe_change(before: Mapping[str, str], after: Mapping[str, str]) -> str:
         for name in names[:_MOST_NAMES]
     ]
     more = len(names) - _MOST_NAMES
-    return ", ".join([*words, *([f"and {more} more"] if more > 0 else [])])
+    return one_line(", ".join([*words, *([f"and {more} more"] if more > 0 else [])]), limit=300)

@@ -110,7 +110,9 @@ def _write_head(gate: Gate) -> list[str]:
 
 
 def _write_changes(gate: Gate) -> list[str]:
-    lines = [*wrap(describe_environment(gate), indent=0), ""] if gate.environment_change else []
+    lines = []
+    if gate.environment_change:
+        lines += [*wrap(describe_environment(gate.environment_change), indent=0), ""]
     if not gate.changes:
         return lines
     lines += [click.style("The head changes the rules. Nothing of it counts here:", fg="yellow")]
@@ -119,12 +121,9 @@ def _write_changes(gate: Gate) -> list[str]:
     return [*lines, ""]
 
 
-def describe_environment(gate: Gate) -> str:
-    """Say in what the environments of the sides differ; it is of what is judged."""
-    return (
-        f"environment: {gate.environment_change}; each side ran in its own, in processes that took "
-        "turns"
-    )
+def describe_environment(change: str) -> str:
+    """Say in what the environments of the sides differ, which is of what is judged."""
+    return f"environment: {change}; each side ran in its own, in processes that took turns"
 
 
 def describe_same(count: int) -> str:

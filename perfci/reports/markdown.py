@@ -78,7 +78,7 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
     parts = [
         f"### perfci gate: {_headline(gate)}",
         _write_ends(gate),
-        _write_environment(gate),
+        write_environment(gate.environment_change),
         write_list("The head changes the rules. Nothing of it counts here:", gate.changes, rows),
         _write_table(loud, differences, rows),
         folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
@@ -101,9 +101,9 @@ def _write_ends(gate: Gate) -> str:
     )
 
 
-def _write_environment(gate: Gate) -> str:
-    said = describe_environment(gate)
-    return f"The head changes the {escape(said)}." if gate.environment_change else ""
+def write_environment(change: str) -> str:
+    """Write in what the environments of the sides differ; nothing where they do not."""
+    return f"The head changes the {escape(describe_environment(change))}." if change else ""
 
 
 def _write_same(gate: Gate) -> str:

@@ -47,6 +47,17 @@ def test_a_green_one_says_so() -> None:
     assert "To see it again" not in text
 
 
+def test_what_the_head_changes_of_the_environment_is_said_once() -> None:
+    cells = [comparison(Verdict.UNCHANGED)]
+    both = [
+        rulings.gated(each, cells, environment_change="torch 2.12 → 2.13")
+        for each in rulings.RUNNERS
+    ]
+    text = _write(rulings.ruling(*both))
+    assert text.count("The head changes the environment: torch 2.12 → 2.13; each side ran") == 1
+    assert text.index("The head changes the environment") < text.index("| verdict |")
+
+
 def test_what_the_head_changes_of_the_rules_is_listed_first_and_once() -> None:
     cells = [comparison(Verdict.UNCHANGED)]
     both = [rulings.gated(each, cells, changes=("rope: looser",)) for each in rulings.RUNNERS]
@@ -103,7 +114,7 @@ def test_nothing_from_outside_acts() -> None:
     """Every text of a parcel that is shown, written by someone who means to do something."""
     odd = comparison(Verdict.REGRESSION, reason=_HOSTILE)
     odd = replace(odd, key=replace(odd.key, kernel=_HOSTILE, variant="`\n```\n<img src=x>\n```"))
-    parcel = rulings.gated("h200", [odd], changes=(_HOSTILE,))
+    parcel = rulings.gated("h200", [odd], changes=(_HOSTILE,), environment_change=_HOSTILE)
     (gate,) = parcel.gates
     device = replace(gate.environment.device, model=_HOSTILE)
     gate = replace(

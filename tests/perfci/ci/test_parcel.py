@@ -30,7 +30,9 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 
 def test_a_gate_in_it_is_the_gate_that_was_decided() -> None:
     gate = gates.mixed_gate(
-        accepted=frozenset({gates.comparison(Verdict.REGRESSION, "v0").key}), changes=("a", "b")
+        accepted=frozenset({gates.comparison(Verdict.REGRESSION, "v0").key}),
+        changes=("a", "b"),
+        environment_change="torch 2.12 → 2.13",
     )
     read = parcels.judgement(gate)
     assert [each.key for each in read.comparisons] == [each.key for each in gate.comparisons]
@@ -38,7 +40,7 @@ def test_a_gate_in_it_is_the_gate_that_was_decided() -> None:
     assert [each.key.variant for each in read.comparisons if each.accepted] == ["v0"]
     assert (read.base, read.environment) == (gate.base, gate.environment)
     assert read.head.sha == gate.head.sha
-    assert read.changes == ("a", "b")
+    assert (read.environment_change, read.changes) == (gate.environment_change, ("a", "b"))
     assert read.means
 
 

@@ -156,5 +156,10 @@ def test_a_change_names_versions_torch_first() -> None:
     assert describe_change({}, many).endswith("and 12 more")
 
 
+def test_names_and_versions_from_outside_are_one_line() -> None:
+    said = describe_change({}, {"pace\x1b[31m": "1\n2"})
+    assert said.isprintable()
+
+
 def test_what_is_here_is_known_too() -> None:
     assert "torch" in packages_of(None)
