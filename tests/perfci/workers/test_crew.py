@@ -9,10 +9,10 @@ import pytest
 import scratch
 import sided
 import torch
-from perfci.gate.environments import put_into
 
 from perfci.config import load_config
 from perfci.device import cpu
+from perfci.gate.environments import put_into
 from perfci.history.model import Measurement, Status
 from perfci.kernel import discover
 from perfci.plan import Target
