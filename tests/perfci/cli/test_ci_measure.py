@@ -169,6 +169,33 @@ def test_the_same_code_is_fine(root: Path) -> None:
     assert [each.verdict for each in parcel.gates[0].comparisons] == ["unchanged"]
 
 
+def test_a_merge_that_github_checks_out_is_not_what_is_judged(root: Path, tmp_path: Path) -> None:
+    head = _change(root, f"// What it does.\n{scratch.PLAIN}")
+    job = _job(root, "pull_request_fork_labeled")
+    scratch.git(root, "switch", "-q", "main")
+    (root / "README.md").write_text("Kernels.\n")
+    scratch.commit_all(root, "Meanwhile")
+    scratch.git(root, "push", "-q", "origin", "main")
+    scratch.git(root, "switch", "-q", "--detach")
+    scratch.git(root, "merge", "-q", "--no-ff", "-m", "Merge", "topic")
+    # A fork's commits are in no branch of this repository.
+    pushed = (f"{head}:refs/pull/7/head", "HEAD:refs/pull/7/merge", ":topic")
+    scratch.git(root, "push", "-q", "origin", *pushed)
+    clone, out = tmp_path / "clone", tmp_path / "parcel"
+    scratch.git(tmp_path, "init", "-q", str(clone))
+    scratch.git(clone, "remote", "add", "origin", f"file://{tmp_path}/remote.git")
+    fetched = "+refs/pull/7/merge:refs/remotes/pull/7/merge"
+    scratch.git(clone, "fetch", "-q", "--no-tags", "--depth=1", "origin", fetched)
+    scratch.git(clone, "checkout", "-q", "--detach", "refs/remotes/pull/7/merge")
+    ended = scratch.perfci(clone, "ci", "measure", "--device", "cpu", "--out", out, variables=job)
+    assert ended.returncode == 0, ended.stderr
+    parcel = read_parcel(out)
+    assert (parcel.base, parcel.head) == (scratch.git(root, "rev-parse", "main~1"), head)
+    (gate,) = parcel.gates
+    assert (gate.base.sha, gate.head.sha) == (parcel.base, parcel.head)
+    assert [each.verdict for each in gate.comparisons] == ["unchanged"]
+
+
 def test_a_push_is_run_and_filed_under_its_branch(root: Path) -> None:
     head = _change(root, f"// What it does.\n{scratch.PLAIN}")
     scratch.git(root, "switch", "-q", "--detach")
