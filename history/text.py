@@ -24,3 +24,12 @@ def one_line(text: str, *, limit: int = 200) -> str:
     """The text on one line, printable, cut to at most ``limit`` characters."""
     line = printable(_WHITE.sub(" ", text).strip())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def without_commands(line: str) -> str:
+    """The line, in which GitHub's runner sees no command of its own, such as ``::error::``.
+
+    It takes a line for one that begins with two colons, blanks aside, and what follows ``##[``.
+    """
+    tamed = line.replace("##[", "## [")
+    return tamed.replace("::", ": :", 1) if tamed.lstrip().startswith("::") else tamed

@@ -2,7 +2,7 @@
 
 from perfci import units
 from perfci.ci.plan import Plan
-from perfci.history.text import one_line
+from perfci.history.text import one_line, without_commands
 from perfci.reports.columns import wrap
 
 
@@ -19,4 +19,4 @@ def plan_text(plan: Plan) -> list[str]:
         lines += wrap(f"runners: {', '.join(plan.runners)}", indent=2)
     if not plan.is_admitted:
         lines += wrap("not admitted to a runner: nothing is known of it", indent=2)
-    return lines
+    return [without_commands(each) for each in lines]

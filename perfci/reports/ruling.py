@@ -3,7 +3,7 @@
 from perfci.ci.comment import write_title
 from perfci.ci.conclusion import SYMBOLS, conclude
 from perfci.ci.merging import Report, Ruling
-from perfci.history.text import one_line
+from perfci.history.text import one_line, without_commands
 from perfci.reports.columns import wrap
 from perfci.reports.comparison import count_verdicts
 
@@ -17,7 +17,7 @@ def ruling_text(ruling: Ruling) -> list[str]:
         lines += wrap(f"{each.runner}: {_write_report(each)}", indent=2)
     for note in ruling.notes:
         lines += wrap(f"not counted: {one_line(note)}", indent=2)
-    return lines
+    return [without_commands(each) for each in lines]
 
 
 def _write_report(report: Report) -> str:

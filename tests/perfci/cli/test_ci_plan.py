@@ -82,13 +82,15 @@ def test_what_else_is_touched(place: Place, planned: Planned, path: str, act: st
 def test_a_file_named_to_be_run_is_only_named(
     place: Place, call: Callable[..., Any], tmp_path: Path
 ) -> None:
-    head = place.change("kernels/axpb/$(touch x)`touch x`\nact=run\n::error::x.cpp", "x\n")
+    name = f"kernels/axpb/$(touch x)`touch x`\nact=run\n{'a' * 30} ::error::{'b' * 40}.cpp"
+    head = place.change(name, "x\n")
     clone = place.clone("topic")
     output = tmp_path / "output"
     job = events.github("pull_request", tmp_path, shas={events.BASE: place.base, events.HEAD: head})
     ended = call(clone, "ci", "plan", **job, GITHUB_OUTPUT=str(output))
     assert ended.code == 0, ended.err
-    assert not [line for line in ended.out.splitlines() if line.startswith("::")]
+    assert "  : :error::bbb" in ended.out
+    assert not [line for line in ended.out.splitlines() if line.lstrip().startswith("::")]
     text = output.read_text()
     assert text.count("\nact=run") == 0
     assert f"\n{head}\n" in text
