@@ -1,4 +1,4 @@
-"""One attempt of a run of the measuring workflow, as GitHub tells another workflow of it.
+"""One attempt of a run of the measuring workflow, as GitHub tells of it.
 
 This is what a report goes by. It is GitHub's own word; what the runners hand over is the word of
 the code that was measured, which may be a fork's.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perfci.ci.event import require_sha
+from perfci.ci.event import Event, Kind, require_sha
 from perfci.errors import EventError
 from perfci.history.strict import JsonError, read_json
 from perfci.history.text import is_safe, one_line
@@ -18,6 +18,15 @@ GITHUB = "https://github.com"
 
 _LARGEST_EVENT_BYTES = 25 * 2**20
 """What GitHub's events are at most."""
+
+_BEFORE_ALL = "1970-01-01T00:00:00Z"
+_KINDS = {
+    Kind.PULL_REQUEST: "pull_request",
+    Kind.MERGE_GROUP: "merge_group",
+    Kind.PUSH: "push",
+    Kind.TAG: "push",
+}
+"""What GitHub calls the events of which there is a check."""
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -72,6 +81,32 @@ def read_attempt(path: Path, *, server_url: str = GITHUB) -> Attempt:
         raise EventError(f"{where}: cannot be read: {error.strerror}") from None
     except (JsonError, ValueError) as error:
         raise EventError(f"{where}: no workflow_run event: {one_line(str(error))}") from None
+
+
+def own_attempt(event: Event, *, server_url: str = GITHUB) -> Attempt:
+    """The attempt that this very job is of. Raises EventError where there is no head.
+
+    A job is not told when its run began, so that attempts are in the order of their numbers.
+    """
+    if event.head is None or not event.run_id.isdecimal():
+        raise EventError("there is no commit, or no run, that could be reported of")
+    if not is_url(server_url):
+        raise EventError(f"GITHUB_SERVER_URL={one_line(server_url, limit=60)} is no address")
+    request = event.pull_request
+    return Attempt(
+        repository=event.repository,
+        kind=_KINDS.get(event.kind, str(event.kind)),
+        head=event.head,
+        branch="",
+        head_repository=event.repository if request is None else request.head_repository,
+        run_id=int(event.run_id),
+        attempt=event.attempt,
+        created_at=_BEFORE_ALL,
+        started_at=_BEFORE_ALL,
+        url=f"{server_url}/{event.repository}/actions/runs/{event.run_id}/attempts/{event.attempt}",
+        conclusion=None,
+        pulls=() if request is None else (request.number,),
+    )
 
 
 def is_url(text: str) -> bool:

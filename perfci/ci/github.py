@@ -126,6 +126,12 @@ class Repository:
             pulls = self._repository.get_pulls(state="open", head=f"{owner}:{branch}")
             return [_pull(each) for each in pulls]
 
+    def list_open(self, numbers: Sequence[int]) -> list[Pull]:
+        """Those of the pull requests with these numbers that are open."""
+        with _translated():
+            pulls = [self._repository.get_pull(each) for each in numbers]
+            return [_pull(each) for each in pulls if each.state == "open"]
+
     def list_changed_files(self, number: int) -> list[ChangedFile]:
         """The files that a pull request changes."""
         with _translated():

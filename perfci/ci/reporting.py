@@ -121,19 +121,20 @@ class Reporter:
         attempt = self.attempt
         if attempt.kind != "pull_request" or attempt.head_repository is None:
             return None
-        owner = attempt.head_repository.partition("/")[0]
         pulls: list[Pull] = self._try(
-            "pull request",
-            lambda: self.patience.ask(lambda: self.repository.list_pulls(owner, attempt.branch)),
-            [],
+            "pull request", lambda: self.patience.ask(self._list_pulls), []
         )
-        fitting = [
-            each
-            for each in pulls
-            if (each.head, each.head_repository) == (attempt.head, attempt.head_repository)
-            and (not attempt.pulls or each.number in attempt.pulls)
-        ]
+        wanted = attempt.head, attempt.head_repository
+        fitting = [each for each in pulls if (each.head, each.head_repository) == wanted]
         return min(fitting, key=lambda each: each.number, default=None)
+
+    def _list_pulls(self) -> list[Pull]:
+        """The open pull requests that this attempt may be of; of a fork's GitHub names none."""
+        attempt = self.attempt
+        if attempt.pulls:
+            return self.repository.list_open(attempt.pulls)
+        owner = (attempt.head_repository or "").partition("/")[0]
+        return self.repository.list_pulls(owner, attempt.branch)
 
     def _look_at_fork(self, pull: Pull | None) -> Fork | None:
         """What GitHub says of a fork's code; where it says nothing, the worst is assumed."""

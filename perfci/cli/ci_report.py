@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfci.ci.attempt import GITHUB, Attempt, is_url, read_attempt
+from perfci.ci.attempt import GITHUB, Attempt, is_url, own_attempt, read_attempt
 from perfci.ci.comment import LONGEST_BYTES, Place, write_markdown, write_title
 from perfci.ci.conclusion import conclude
 from perfci.ci.event import Provider
@@ -15,6 +15,7 @@ from perfci.ci.merging import Ruling, find_parcels, rule_plan
 from perfci.ci.outputs import write_outputs
 from perfci.ci.patience import Patience
 from perfci.ci.plan import Plan, make_plan
+from perfci.ci.providers import find_provider, read_event
 from perfci.ci.summary import LONGEST_BYTES as LONGEST_SUMMARY_BYTES
 from perfci.ci.summary import write_summary
 from perfci.ci.trust import ACTS
@@ -83,7 +84,8 @@ def report(folder: Path | None, started: bool) -> int:  # noqa: FBT001
     r"""Say on GitHub, in one check run and one comment, what a workflow has come to.
 
     For a workflow that GitHub starts by workflow_run: --started when the measuring one is
-    requested, the folder with its artefacts (parcels, verdict.json) when it has completed. Commit
+    requested or in progress, the folder with its artefacts (parcels, verdict.json) when it has
+    completed. Where no forks are measured, a job of the measuring workflow may call it too. Commit
     and attempt are the event's, the pull request is the one that GitHub has of them; what a fork
     hands over counts only where a member has approved this very run.
 
@@ -149,13 +151,13 @@ def _reporter_of(attempt: Attempt, variables: Mapping[str, str]) -> Iterator["Re
 
 
 def _find_attempt(variables: Mapping[str, str]) -> Attempt:
-    """The attempt that the event tells of. Raises UsageError where the event is another."""
-    name = variables.get("GITHUB_EVENT_NAME", "")
-    if name != "workflow_run":
-        shown = f"GITHUB_EVENT_NAME={one_line(name, limit=60)}" if name else "this is no job of it"
-        raise UsageError(f"perfci ci report is for GitHub's event workflow_run; {shown}")
+    """The attempt that GitHub's event tells of, or that this job is of. Raises UsageError."""
+    if find_provider(variables) is not Provider.GITHUB:
+        raise UsageError("perfci ci report is for a job of GitHub's: GITHUB_ACTIONS is not set")
     server_url = variables.get("GITHUB_SERVER_URL") or GITHUB
-    return read_attempt(Path(variables.get("GITHUB_EVENT_PATH", "")), server_url=server_url)
+    if variables.get("GITHUB_EVENT_NAME") == "workflow_run":
+        return read_attempt(Path(variables.get("GITHUB_EVENT_PATH", "")), server_url=server_url)
+    return own_attempt(read_event(variables, Path.cwd()), server_url=server_url)
 
 
 def _find_claim(folder: Path) -> VerdictFile | None:

@@ -182,6 +182,9 @@ class GitHubDouble:
             and (each.repository or FORK).split("/")[0] == owner
         ]
 
+    def _get_pull(self, number: str, _query: Any, _body: Any) -> tuple[int, Any]:
+        return 200, self._show_pull(self._find_pull(number))
+
     def _show_pull(self, pull: Pull) -> dict[str, Any]:
         repository = pull.repository and {"full_name": pull.repository, "url": f"{self.url}/x"}
         return {
@@ -324,6 +327,7 @@ _HERE = f"/repos/{REPOSITORY}"
 _ROUTES: tuple[tuple[str, str, Callable[..., tuple[int, Any]]], ...] = (
     ("POST", "/graphql", GitHubDouble._graphql),
     ("GET", f"{_HERE}/pulls", GitHubDouble._list_pulls),
+    ("GET", rf"{_HERE}/pulls/(\d+)", GitHubDouble._get_pull),
     ("GET", rf"{_HERE}/pulls/(\d+)/files", GitHubDouble._list_files),
     ("GET", rf"{_HERE}/issues/(\d+)/events", GitHubDouble._list_events),
     ("GET", rf"{_HERE}/issues/(\d+)/comments", GitHubDouble._list_comments),

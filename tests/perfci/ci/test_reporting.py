@@ -139,6 +139,15 @@ def test_a_pull_request_of_the_same_branch_in_a_fork_is_another(scene: Scene) ->
     assert [each["pull"] for each in scene.github.comments] == [3]
 
 
+def test_of_pull_requests_that_github_names_one_is_it(scene: Scene) -> None:
+    scene.github.pulls[2] = Pull(2, parcels.HEAD, "topic")
+    scene.end(*_GREEN, pulls=(3,))
+    assert [each["pull"] for each in scene.github.comments] == [3]
+    scene.pull.state = "closed"
+    scene.end(*[replace(each, attempt=2) for each in _GREEN], **_RERUN, pulls=(3,))
+    assert "attempt=1" in scene.github.comments[0]["body"]
+
+
 def test_a_push_has_a_check_and_no_comment(scene: Scene) -> None:
     done = [
         parcels.parcel(runner=each, act="run", exit_code=0, gates=()) for each in rulings.RUNNERS

@@ -239,6 +239,42 @@ def test_a_token_without_rights_leaves_the_verdict_in_the_summary(walk: Walk) ->
     assert "✗ failure: 1 slower, 1 unchanged" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("name", "comments"), [("pull_request", ["✗ perfci: 1 slower, 1 unchanged"]), ("push_tag", [])]
+)
+def test_a_job_reports_of_its_own_run(walk: Walk, name: str, comments: list[str]) -> None:
+    walk.github.pulls[8] = Pull(8, walk.head, "topic")
+    here = {"GITHUB_API_URL": walk.github.url, "GITHUB_TOKEN": TOKEN}
+    started = walk.call(walk.clone, "ci", "report", "--started", **{**walk.job(name), **here})
+    assert started.code == 0, started.err
+    assert walk.checks == ["in_progress"]
+    code = walk.measure(name, _RED)
+    artefacts = walk.folder / "artefacts"
+    ended = walk.call(walk.clone, "ci", "report", artefacts, **{**walk.job(name), **here})
+    assert (ended.code, ended.err) == (0, "")
+    assert walk.titles == comments
+    assert [each["pull"] for each in walk.github.comments] == [7] * len(comments)
+    assert walk.checks == ["failure" if code else "success"]
+
+
+def test_a_job_for_a_fork_may_not_report(walk: Walk) -> None:
+    """Its token may write nothing; and if it might, nothing has said that it is approved."""
+    walk.github.pulls[7].repository = _STRANGER
+    name = "pull_request_fork_labeled"
+    assert walk.measure(name, _GREEN) == 0
+    here = {"GITHUB_API_URL": walk.github.url, "GITHUB_TOKEN": TOKEN}
+    artefacts = walk.folder / "artefacts"
+    ended = walk.call(walk.clone, "ci", "report", artefacts, **{**walk.job(name), **here})
+    assert ended.code == 0
+    assert walk.checks == ["action_required"]
+
+
+def test_a_deleted_branch_is_not_reported_of(walk: Walk) -> None:
+    ended = walk.call(walk.clone, "ci", "report", "--started", **walk.job("push_deleted"))
+    assert ended.code == 2
+    assert "there is no commit" in ended.err
+
+
 def test_a_page_of_the_job_that_cannot_be_written_is_said(walk: Walk) -> None:
     walk.measure("pull_request", _RED)
     gone = str(walk.folder / "gone" / "summary.md")
@@ -268,7 +304,8 @@ def test_a_verdict_file_that_is_none_is_not_believed(walk: Walk) -> None:
     [
         ((), {}, 2, "give either --started or the folder"),
         (("--started", "x"), {}, 2, "give either --started or the folder"),
-        (("x",), {"GITHUB_EVENT_NAME": "push"}, 2, "is for GitHub's event workflow_run"),
+        (("x",), {"GITHUB_ACTIONS": ""}, 2, "is for a job of GitHub's"),
+        (("x",), {"GITHUB_EVENT_NAME": "issues"}, 2, "perfci ci acts on push"),
         (("x",), {"GITHUB_EVENT_PATH": ""}, 2, "cannot be read"),
         (("x",), {"GITHUB_TOKEN": ""}, 3, "GITHUB_TOKEN is not set"),
         (("x",), {"GITHUB_SERVER_URL": "javascript:x"}, 2, "is no address"),
