@@ -39,6 +39,8 @@ from perfci.workers.passes import PassServer
 
 WAYS = ("cold", "hot", "nvbench", "blocked", "do_bench", "naive")
 BUDGET_S = 0.5
+_NVBENCH_TIMEOUT_S = 2
+"""By itself it goes on for 15 s where readings do not come as close as it wants them."""
 _FLUSH_BYTES = 256 * 2**20
 _NAIVE_SAMPLES = 100
 _BLOCKED_SAMPLES = 150
@@ -73,10 +75,10 @@ def main() -> None:
             for way, both_ns in ways.items():
                 readings.setdefault(name, {}).setdefault(way, []).append(both_ns)
         print(f"process {number + 1} of {options.processes}", file=sys.stderr, flush=True)
+        if options.out:  # each time, so that nothing is lost where it is stopped
+            options.out.write_text(json.dumps({"device": target.device.model, "ns": readings}))
     print(f"{target.device.model}, {options.processes} processes")
     print("\n".join(table(readings)))
-    if options.out:
-        options.out.write_text(json.dumps({"device": target.device.model, "ns": readings}))
 
 
 def table(readings: Readings) -> list[str]:
@@ -239,7 +241,8 @@ def _nvbench(calls: Mapping[str, Callable[[], object]]) -> dict[str, tuple[float
     for name, number in order:
         register(f"{number} {name}", calls[name])
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        bench.run_all_benchmarks(["spread", "--quiet", "--json", report.name])
+        limits = ["--timeout", str(_NVBENCH_TIMEOUT_S)]
+        bench.run_all_benchmarks(["spread", "--quiet", "--json", report.name, *limits])
         told = json.loads(Path(report.name).read_text())
     means_ns = {each["name"]: _mean_ns(each["states"]) for each in told["benchmarks"]}
     return {name: (means_ns[f"0 {name}"], means_ns[f"1 {name}"]) for name in calls}
