@@ -50,10 +50,21 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         for cell in _once_a_case(cells)
         if cell.status.is_failure
     )
+    lines += _name_skipped(kernels)
     lines += _name_marks(cells)
     lines += unfrozen_note(kernels, stale_only=True)
     lines += _name_stops(kernels)
     return [*lines, count_statuses(Counter(cell.status for cell in kernels))]
+
+
+def _name_skipped(cells: Sequence[Cell]) -> list[str]:
+    """Say of each kernel how many cases were skipped for which reason, whichever variant's."""
+    skipped = [each for each in _once_a_case(cells) if each.status is Status.SKIPPED]
+    counts = Counter((each.kernel, each.message) for each in skipped)
+    return list_reasons(
+        (kernel, f"{write_status(Status.SKIPPED)} {units.format_count(count)}", reason)
+        for (kernel, reason), count in counts.items()
+    )
 
 
 def _name_marks(cells: Sequence[Cell]) -> list[str]:

@@ -50,6 +50,8 @@ attention
 
 ✗ wrong values · rope/naive/headline
     error 3.1 above the bound 4.4e-04
+· skipped 1 · rope
+    width = 9 is above the declared maximum 8
 
 4 passed, 1 failed, 1 skipped"""
     )
@@ -109,6 +111,26 @@ def test_a_case_that_is_only_checked_shows_where_it_fails() -> None:
         "  tiled       1/2  ✗ wrong shape",
         "",
         "✗ wrong shape · rope/tiled/odd",
+    ]
+
+
+def test_why_cases_were_skipped_is_said_once_a_kernel_with_how_many() -> None:
+    skipped = replace(
+        _PASSED,
+        contract=None,
+        latency=None,
+        status=Status.SKIPPED,
+        message="declared for float32 only",
+    )
+    others = [replace(skipped, variant=name, case=name) for name in ("a", "b")]
+    kernel = replace(skipped, kernel="norm", message="needs compute capability 9.0")
+    assert _render(run_table(_RUN, [_PASSED, skipped, *others, kernel])).splitlines()[-6:] == [
+        "· skipped 3 · rope",
+        "    declared for float32 only",
+        "· skipped 1 · norm",
+        "    needs compute capability 9.0",
+        "",
+        "1 passed, 0 failed, 4 skipped",
     ]
 
 
