@@ -50,6 +50,7 @@ attention
 
 ✗ wrong values · rope/naive/headline
     error 3.1 above the bound 4.4e-04
+
 · skipped 1 · rope
     width = 9 is above the declared maximum 8
 
