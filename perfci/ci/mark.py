@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote
 
 _FIELDS = re.compile(
     r"perfci check=(\S+) head=([0-9a-f]{40,64}) run=(\d{1,18}) attempt=(\d{1,9}) "
-    r"started=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)(?: digest=([0-9a-f]{16}))?",
+    r"started=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) "
+    r"state=(begun|ended)(?: digest=([0-9a-f]{16}))?",
     re.ASCII,
 )
 _LONGEST_CHECK = 200
@@ -19,18 +20,26 @@ _LONGEST_CHECK = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """The check, and the attempt that a report is of; ``digest`` is that of a comment's text."""
+    """The check, and the attempt that a report is of.
+
+    ``is_ended`` says that it is its verdict, and not that there will be one. ``digest`` is that of
+    a comment's text.
+    """
 
     check: str
     head: str
     run_id: int
     attempt: int
     started_at: str
+    is_ended: bool = False
     digest: str = ""
 
     def is_newer_than(self, other: "Mark") -> bool:
-        """Whether this attempt was started later; GitHub's clock gives both their times."""
-        return self.order > other.order
+        """Whether this attempt was started later, or is the same one and further.
+
+        GitHub's clock gives both their times.
+        """
+        return (self.order, self.is_ended) > (other.order, other.is_ended)
 
     def is_of_the_attempt_of(self, other: "Mark") -> bool:
         """Whether both are of one attempt, whatever they say of it."""
@@ -47,7 +56,7 @@ def write_id(mark: Mark) -> str:
     check = quote(mark.check[:_LONGEST_CHECK], safe="")
     line = (
         f"perfci check={check} head={mark.head} run={mark.run_id} attempt={mark.attempt} "
-        f"started={mark.started_at}"
+        f"started={mark.started_at} state={'ended' if mark.is_ended else 'begun'}"
     )
     return f"{line} digest={mark.digest}" if mark.digest else line
 
@@ -57,13 +66,14 @@ def read_id(text: str) -> Mark | None:
     found = _FIELDS.fullmatch(text)
     if found is None:
         return None
-    check, head, run_id, attempt, started_at, digest = found.groups()
+    check, head, run_id, attempt, started_at, state, digest = found.groups()
     return Mark(
         check=unquote(check),
         head=head,
         run_id=int(run_id),
         attempt=int(attempt),
         started_at=started_at,
+        is_ended=state == "ended",
         digest=digest or "",
     )
 

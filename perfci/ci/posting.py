@@ -105,21 +105,24 @@ def complete_check(
     def step() -> bool:
         nonlocal sent
         checks = _find_checks(desk)
-        own = next((c for c, known in checks if known.is_of_the_attempt_of(desk.mark)), None)
-        if any(known.is_newer_than(desk.mark) for _, known in checks):
-            return own is None or _end_superseded(desk, own)
-        if own is None:
+        own = [each for each, known in checks if known.is_of_the_attempt_of(desk.mark)]
+        if any(each.order > desk.mark.order for _, each in checks):
+            return _end_superseded(desk, own)
+        if not own:
             _create_check(desk, said)
             return False
-        if (own.status, own.conclusion) != ("completed", conclusion):
-            _complete(desk, own, conclusion, said)
-            return False
-        sent = max(sent, own.annotations)
+        # Two jobs at once may have begun two: none of them may stay in progress.
+        for each in own:
+            if (each.status, each.conclusion) != ("completed", conclusion):
+                _complete(desk, each, conclusion, said)
+                return False
+        shown = max(own, key=lambda check: check.number)
+        sent = max(sent, shown.annotations)
         if sent >= len(annotations):
             return True
         page = annotations[sent : sent + _ANNOTATIONS_A_CALL]
         desk.repository.annotate_check_run(
-            own.number, title=said.title, summary=said.summary, annotations=page
+            shown.number, title=said.title, summary=said.summary, annotations=page
         )
         sent += len(page)
         return sent >= len(annotations)
@@ -178,15 +181,16 @@ def _complete(desk: Desk, check: CheckRun, conclusion: Conclusion, said: Said) -
     )
 
 
-def _end_superseded(desk: Desk, own: CheckRun) -> bool:
-    """End a check run as of its start, so that it does not count as the latest; whether it has."""
-    if own.status == "completed":
-        return True
-    desk.repository.complete_check_run(
-        own.number,
-        conclusion=Conclusion.CANCELLED.value,
-        title="superseded",
-        summary="A newer attempt has begun; its check run has the verdict.",
-        completed_at=datetime.fromisoformat(desk.mark.started_at),
-    )
-    return False
+def _end_superseded(desk: Desk, own: Sequence[CheckRun]) -> bool:
+    """End check runs as of their start, so that none counts as the latest; whether all have."""
+    for each in own:
+        if each.status != "completed":
+            desk.repository.complete_check_run(
+                each.number,
+                conclusion=Conclusion.CANCELLED.value,
+                title="superseded",
+                summary="A newer attempt has begun; its check run has the verdict.",
+                completed_at=datetime.fromisoformat(desk.mark.started_at),
+            )
+            return False
+    return True

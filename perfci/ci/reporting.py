@@ -79,8 +79,9 @@ class Reporter:
         what = f"Attempt {attempt.attempt} at `{units.shorten_sha(attempt.head)}` is being measured"
         text = f"### … {escape(self.project.check)}: measuring\n\n[{what}]({attempt.url}).\n"
         said = Said(title="measuring", summary=text)
-        self._try("check run", lambda: start_check(self._desk, said), None)
-        self._comment(self._find_pull(), text, Replacing.STALE)
+        desk = self._desk(is_ended=False)
+        self._try("check run", lambda: start_check(desk, said), None)
+        self._comment(desk, self._find_pull(), text, Replacing.STALE)
 
     def end(self, claim: VerdictFile | None, found: Found) -> Ruling:
         """Say what it has come to, of what the runners and the workflow itself have handed over."""
@@ -89,7 +90,7 @@ class Reporter:
         said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_BYTES))
         is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
         replacing = Replacing.STALE if ruling.act is Act.NOTHING else Replacing.ANY
-        self._comment(pull, said.summary, replacing)
+        self._comment(self._desk(is_ended=True), pull, said.summary, replacing)
         if is_shown and pull is not None and ruling.exit_code != ExitCode.FINE:
             self._try("annotations", lambda: self._annotate(pull, ruling, said), None)
         return ruling
@@ -99,8 +100,7 @@ class Reporter:
         place = Place(check=self.project.check, url=self.attempt.url)
         return write_markdown(ruling, place, longest_bytes=longest_bytes)
 
-    @property
-    def _desk(self) -> Desk:
+    def _desk(self, *, is_ended: bool) -> Desk:
         attempt = self.attempt
         mark = Mark(
             check=self.project.check,
@@ -108,6 +108,7 @@ class Reporter:
             run_id=attempt.run_id,
             attempt=attempt.attempt,
             started_at=attempt.started_at,
+            is_ended=is_ended,
         )
         return Desk(
             repository=self.repository,
@@ -172,18 +173,18 @@ class Reporter:
     def _ask_for_files(self, pull: Pull) -> list[ChangedFile]:
         return self.patience.ask(lambda: self.repository.list_changed_files(pull.number))
 
-    def _comment(self, pull: Pull | None, text: str, replacing: Replacing) -> None:
+    def _comment(self, desk: Desk, pull: Pull | None, text: str, replacing: Replacing) -> None:
         if pull is not None:
             number = pull.number
-            self._try("comment", lambda: post_comment(self._desk, number, text, replacing), None)
+            self._try("comment", lambda: post_comment(desk, number, text, replacing), None)
 
     def _end_check(self, ruling: Ruling, said: Said) -> bool:
         """End the check run; whether it says a verdict."""
         conclusion = self._conclude(ruling)
         if conclusion is Conclusion.SKIPPED:
-            withdraw_check(self._desk, said)
+            withdraw_check(self._desk(is_ended=True), said)
             return False
-        complete_check(self._desk, conclusion, said)
+        complete_check(self._desk(is_ended=True), conclusion, said)
         return True
 
     def _conclude(self, ruling: Ruling) -> Conclusion:
@@ -195,7 +196,8 @@ class Reporter:
         changed = [(each.path, each.patch) for each in self._ask_for_files(pull)]
         notes = annotate(ruling, changed, kernels=self.project.kernels)
         if notes:
-            complete_check(self._desk, self._conclude(ruling), said, notes)
+            desk = self._desk(is_ended=True)
+            complete_check(desk, self._conclude(ruling), said, notes)
 
     def _try(self, what: str, action: Callable[[], Answer], otherwise: Answer) -> Answer:
         """What an action gives, or something else where GitHub does not take it, which is said."""

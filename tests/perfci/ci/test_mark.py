@@ -44,3 +44,11 @@ def test_the_attempt_that_was_started_later_is_newer() -> None:
     assert other.is_newer_than(_MARK)
     assert rerun.is_newer_than(other)
     assert not _MARK.is_newer_than(replace(_MARK, digest="0" * 16))
+
+
+def test_a_verdict_is_newer_than_the_word_that_there_will_be_one() -> None:
+    ended = replace(_MARK, is_ended=True)
+    assert ended.is_newer_than(_MARK)
+    assert not _MARK.is_newer_than(ended)
+    assert ended.is_of_the_attempt_of(_MARK)
+    assert read_id(write_id(ended)) == ended

@@ -213,6 +213,30 @@ def test_a_check_is_in_progress_and_then_completed(github: GitHubDouble, desk: D
     assert check["output"]["title"] == "1 slower"
 
 
+def test_two_jobs_that_begin_at_once_leave_nothing_in_progress(
+    github: GitHubDouble, desk: Desks
+) -> None:
+    """As for `requested` and `in_progress`, of which GitHub tells at the same time."""
+    github.meet("GET", "/check-runs")
+    desks = [desk(), desk()]
+    with ThreadPoolExecutor(2) as pool:
+        for each in [pool.submit(start_check, one, _BUSY) for one in desks]:
+            each.result()
+    assert [each["status"] for each in github.check_runs] == ["in_progress"] * 2
+    complete_check(desk(), Conclusion.FAILURE, _SAID, _annotations(3))
+    assert [each["conclusion"] for each in github.check_runs] == ["failure"] * 2
+    assert [len(each["annotations"]) for each in github.check_runs] == [0, 3]
+
+
+def test_a_start_that_comes_late_hides_no_verdict(github: GitHubDouble, desk: Desks) -> None:
+    complete_check(desk(), Conclusion.FAILURE, _SAID)
+    post_comment(desk(replace(_MARK, is_ended=True)), 3, "verdict", Replacing.ANY)
+    start_check(desk(), _BUSY)
+    post_comment(desk(), 3, "measuring", Replacing.STALE)
+    assert [each["conclusion"] for each in github.check_runs] == ["failure"]
+    assert _texts(github) == ["verdict"]
+
+
 def test_a_rerun_begins_anew(github: GitHubDouble, desk: Desks) -> None:
     for mark in (_MARK, _RERUN):
         start_check(desk(mark), _BUSY)

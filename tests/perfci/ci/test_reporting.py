@@ -1,10 +1,12 @@
 """From what GitHub tells of a run and what the runners have left to its comment and its check."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import attempts
+import gates
 import parcels
 import pytest
 import rulings
@@ -17,6 +19,7 @@ from perfci.ci.patience import Patience
 from perfci.ci.reporting import Project, Reporter
 from perfci.ci.settings import CiSettings
 from perfci.ci.verdict_file import VerdictFile
+from perfci.history.model import Verdict
 
 _PROJECT = Project(
     check="perfci", settings=CiSettings(runners=rulings.RUNNERS), kernels="kernels", folder="."
@@ -287,6 +290,26 @@ def test_two_projects_of_a_repository_have_a_comment_and_a_check_each(scene: Sce
     scene.reporter(other).end(None, Found(parcels=_RED))
     assert scene.texts == ["### ✓ perfci: 2 unchanged", _OTHER]
     assert [each["name"] for each in scene.github.check_runs] == ["perfci", other.check]
+
+
+def test_a_start_that_comes_late_hides_no_verdict(scene: Scene) -> None:
+    scene.end(*_GREEN)
+    scene.reporter().start()
+    assert scene.texts == ["### ✓ perfci: 2 unchanged"]
+    assert scene.checks == [("completed", "success")]
+
+
+def test_a_comment_beyond_the_limit_is_cut_to_it(scene: Scene) -> None:
+    """The double takes as much as GitHub does, and not a byte more."""
+    reason = "wrong values: 核 " * 20
+    many = [gates.comparison(Verdict.INCORRECT, f"v{n}", reason=reason) for n in range(900)]
+    assert scene.end(rulings.gated("h200", many), rulings.green("a100")) == 1
+    assert scene.said == []
+    assert scene.texts == ["### ✗ perfci: 900 incorrect, 1 unchanged"]
+    (comment,), (check,) = scene.github.comments, scene.github.check_runs
+    for text in (comment["body"], check["output"]["summary"]):
+        assert 20_000 < len(text.encode()) <= 65_536
+        assert re.search(r"\nand [\d,]+ more\n", text)
 
 
 _OTHER = "### ✗ perfci (libs/other): 1 slower, 1 unchanged"
