@@ -1,6 +1,6 @@
 """What of a change a gate is asked for by: kernels, their environment, the settings."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
@@ -28,16 +28,24 @@ def find_changed(root: Path, base: str, head: str) -> list[str]:
     return [each for each in listed.split("\0") if each]
 
 
-def find_touched(paths: Iterable[str], *, kernels: str, project: str) -> str | None:
+def find_touched(
+    paths: Iterable[str], *, kernels: str, project: str, named: Iterable[str] = ()
+) -> str | None:
     """The first path of a change that a gate is for; None where there is none.
 
     ``kernels`` and ``project`` are folders from the top of the repository, ``.`` that itself.
+    ``named`` are files of the project by which its environment is made, wherever they are in it.
     """
-    return next((each for each in paths if _matters(PurePosixPath(each), kernels, project)), None)
+    others = {PurePosixPath(project) / each for each in named}
+    return next(
+        (each for each in paths if _matters(PurePosixPath(each), kernels, project, others)), None
+    )
 
 
-def _matters(path: PurePosixPath, kernels: str, project: str) -> bool:
-    if path.is_relative_to(kernels):
+def _matters(
+    path: PurePosixPath, kernels: str, project: str, others: Collection[PurePosixPath]
+) -> bool:
+    if path.is_relative_to(kernels) or path in others:
         return True
     beside = path.parent == PurePosixPath(project)
     return beside and any(fnmatchcase(path.name, each) for each in _ENVIRONMENT)

@@ -198,6 +198,7 @@ def _gate_if_touched(head: str, base: str, place: _Place, *, is_asked: bool) -> 
         find_changed(place.root, base, head),
         kernels=place.inside(place.config.kernels),
         project=place.inside(place.config.root),
+        named=place.config.environment,
     )
     label = place.config.ci.gate_label
     if touched is not None:

@@ -51,13 +51,15 @@ _RIGHTS = {
 class Project:
     """The project of which is reported: the name of its check, its settings, and where it lies.
 
-    ``kernels`` and ``folder`` are folders from the top of the repository.
+    ``kernels`` and ``folder`` are folders from the top of the repository, ``environment`` are files
+    in ``folder`` by which its environment is made.
     """
 
     check: str
     settings: CiSettings
     kernels: str
     folder: str
+    environment: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,8 +168,10 @@ class Reporter:
             return True
         files = self._ask_for_files(pull)
         paths = [path for each in files for path in (each.path, each.former_path) if path]
-        kernels, folder = self.project.kernels, self.project.folder
-        touched = find_touched(paths, kernels=kernels, project=folder)
+        project = self.project
+        touched = find_touched(
+            paths, kernels=project.kernels, project=project.folder, named=project.environment
+        )
         return touched is not None or len(files) >= _MOST_FILES
 
     def _ask_for_files(self, pull: Pull) -> list[ChangedFile]:

@@ -145,6 +145,7 @@ def _reporter_of(attempt: Attempt, variables: Mapping[str, str]) -> Iterator["Re
                 settings=config.ci,
                 kernels=_inside(config.kernels, root),
                 folder=_inside(config.root, root),
+                environment=config.environment,
             ),
             complain=_complain,
         )

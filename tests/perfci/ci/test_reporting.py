@@ -212,6 +212,13 @@ def test_a_fork_that_touches_no_kernel_needs_no_approval(forked: Scene) -> None:
     assert forked.texts == []
 
 
+def test_a_file_by_which_the_environment_is_made_is_touched(forked: Scene) -> None:
+    forked.pull.files = [{"filename": "deploy/gpu.txt", "status": "modified"}]
+    project = replace(_PROJECT, environment=("deploy/gpu.txt",))
+    assert forked.end(**_FORK) == 0
+    assert forked.end(project=project, **_FORK) == 9
+
+
 def test_a_kernel_that_is_moved_away_is_touched(forked: Scene) -> None:
     forked.pull.files = [
         {"filename": "old/x.py", "previous_filename": "kernels/rope/x.py", "status": "renamed"}

@@ -79,6 +79,19 @@ def test_what_else_is_touched(place: Place, planned: Planned, path: str, act: st
     assert asked["act"] == "gate"
 
 
+@pytest.mark.parametrize(("named", "act"), [(True, "gate"), (False, "nothing")])
+def test_a_file_by_which_the_environment_is_made_is_of_what_is_measured(
+    place: Place, planned: Planned, named: bool, act: str
+) -> None:
+    settings = (place.work / "pyproject.toml").read_text()
+    line = 'environment = "deploy/gpu.txt"\n' if named else ""
+    text = settings.replace("[tool.perfci]\n", f"[tool.perfci]\n{line}")
+    base = place.change("pyproject.toml", text, branch="main")
+    head = place.change("deploy/gpu.txt", "torch==2.13.0\n")
+    plan = planned(place.clone("topic"), "pull_request", base=base, head=head)
+    assert plan["act"] == act
+
+
 def test_a_file_named_to_be_run_is_only_named(
     place: Place, call: Callable[..., Any], tmp_path: Path
 ) -> None:
