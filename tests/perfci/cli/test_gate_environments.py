@@ -1,6 +1,10 @@
 """perfci gate and perfci bisect where a head changes what is installed, not the kernel's code."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +81,40 @@ def test_what_does_not_say_what_to_install_is_a_side_s(
     ended = call(root, "gate", "--base", "HEAD")
     assert (ended.code, ended.out) == (3, "")
     assert ended.err.startswith("perfci: the head: requirements.txt: '-e .' would install")
+
+
+_BLOCKS = """\
+import os
+import signal
+
+
+def run(x, a, b):
+    with open("FIFO", "w") as fifo:
+        fifo.write(str(os.getpid()))
+    signal.pause()
+"""
+
+
+def test_no_side_s_process_outlives_perfci(root: Path) -> None:
+    fifo = root.parent / "told"
+    os.mkfifo(fifo)
+    scratch.write_kernel(root, paced__py=_BLOCKS.replace("FIFO", str(fifo)))
+    scratch.commit_all(root, "Wait")
+    sided.require(root, pace="2.1", torch="2.12.0")
+    with subprocess.Popen(
+        [sys.executable, "-m", "perfci", "gate", "--base", "HEAD"],
+        cwd=root,
+        env=scratch.environment(root),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as program:
+        holder = int(fifo.read_text())
+        listed = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text()
+        program.send_signal(signal.SIGKILL)
+    started = [int(each) for each in listed.split()]
+    assert holder in started
+    assert len(started) > 1
+    assert [each for each in started if not scratch.ends(each)] == []
 
 
 @pytest.mark.long
