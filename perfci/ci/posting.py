@@ -17,6 +17,7 @@ from perfci.ci.mark import Mark, marked, read_id, read_mark, write_id
 from perfci.ci.patience import GoneError, Patience
 
 _ANNOTATIONS_A_CALL = 50
+_WITHOUT_VERDICT = (Conclusion.SKIPPED, Conclusion.CANCELLED, Conclusion.ACTION_REQUIRED)
 
 
 class Replacing(StrEnum):
@@ -77,16 +78,17 @@ def post_comment(desk: Desk, pull: int, text: str, replacing: Replacing) -> None
 def start_check(desk: Desk, said: Said) -> None:
     """Let the commit have a check run of this attempt that is in progress.
 
-    Where another run of the same commit has one, that stays what is shown: whether this one is to
-    measure at all is not known yet.
+    Where another run of the same commit has a verdict, or works on one, that stays what is shown:
+    whether this one is to measure at all is not known yet.
     """
 
     def step() -> bool:
-        checks = _find_checks(desk)
-        if any(_is_another_run_of(known, desk.mark) for _, known in checks) or any(
-            not desk.mark.is_newer_than(known) for _, known in checks
-        ):
-            return True
+        for check, known in _find_checks(desk):
+            is_of_another = _is_another_run_of(known, desk.mark)
+            if is_of_another and check.conclusion not in _WITHOUT_VERDICT:
+                return True
+            if not desk.mark.is_newer_than(known):
+                return True
         _create_check(desk, said)
         return False
 

@@ -255,6 +255,14 @@ def test_another_run_of_a_commit_does_not_hide_its_verdict(
     assert [each["conclusion"] for each in github.check_runs] == ["failure"]
 
 
+def test_a_run_that_is_approved_is_in_progress_though_one_before_it_waits(
+    github: GitHubDouble, desk: Desks
+) -> None:
+    complete_check(desk(), Conclusion.ACTION_REQUIRED, _SAID)
+    start_check(desk(_OTHER_RUN), _BUSY)
+    assert [each["status"] for each in github.check_runs] == ["completed", "in_progress"]
+
+
 def test_a_check_that_has_nothing_to_say_is_skipped(github: GitHubDouble, desk: Desks) -> None:
     withdraw_check(desk(), Said(title="nothing to measure", summary=""))
     assert github.check_runs == []
