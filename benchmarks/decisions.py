@@ -35,7 +35,7 @@ from perfci.decision.rule import LOOKS, Array, Family, Ruling, moments, rule
 from perfci.errors import PerfciError, UsageError
 from perfci.history.codec import read_run_file
 from perfci.history.errors import HistoryError
-from perfci.history.model import Run, is_anchor
+from perfci.history.model import Commit, Measurement, Run, is_anchor
 from perfci.history.summary import cell, run_summary
 
 ALPHA = 0.05
@@ -190,40 +190,61 @@ def command(
 
 
 def read_studies(folder: Path) -> list[Study]:
-    """The studies among the run files of a folder and those below it."""
+    """The studies among the run files of a folder and those below it.
+
+    Those of one commit on one testbed are one: passes are processes of their own anyway, and a
+    testbed with several GPUs is studied in less time.
+    """
     runs = [read_run_file(path) for path in sorted(folder.rglob("*.json*"))]
     by_id = {run.run_id: run for run in runs}
-    return [
-        _study(by_id[first.run_id], by_id[second.run_id])
-        for first, second in find_studies(run_summary(run) for run in runs)
+    together: dict[tuple[str, Commit], list[tuple[Run, Run]]] = {}
+    for first, second in find_studies(run_summary(run) for run in runs):
+        key = (first.environment.testbed, first.commit)
+        together.setdefault(key, []).append((by_id[first.run_id], by_id[second.run_id]))
+    return [_study(pairs) for pairs in together.values()]
+
+
+def _study(pairs: Sequence[tuple[Run, Run]]) -> Study:
+    """The cells that have all passes on both sides of every pair, less the anchors."""
+    timed = [_timed(first, second) for first, second in pairs]
+    names = list(dict.fromkeys(name for each in timed for name in each))
+    passes = [max((len(ratios) for _, ratios in each.values()), default=0) for each in timed]
+    kept = [
+        name
+        for name in names
+        if all(
+            name in each and len(each[name][1]) == count
+            for each, count in zip(timed, passes, strict=True)
+        )
     ]
-
-
-def _study(first: Run, second: Run) -> Study:
-    """The cells that have all passes on both sides, less the anchors."""
-    others = {
-        (each.kernel, each.variant, each.case, each.contract): cell(second.run_id, each)
-        for each in second.measurements
-    }
-    found = []
-    for measurement in first.measurements:
-        own = cell(first.run_id, measurement)
-        other = others.get((own.kernel, own.variant, own.case, own.contract))
-        if other and own.latency and own.contract and not is_anchor(own.kernel):
-            found.append((own, own.contract.label, own.latency.median_ns, log_ratios(own, other)))
-    passes = max((len(ratios) for *_, ratios in found), default=0)
-    kept = [each for each in found if len(each[3]) == passes]
+    run, _ = pairs[0]
     if not kept:
-        raise UsageError(f"study {first.pair}: no cell was timed on both sides")
-    machine = first.environment.device.model
+        raise UsageError(f"study {run.pair}: no cell was timed on both sides")
+    left_out = f" ({len(names) - len(kept)} left out)" if len(names) > len(kept) else ""
     return Study(
-        title=f"{machine}, {first.started_at:%Y-%m-%d}, {passes} passes of {len(kept)} cells"
-        + (f" ({len(found) - len(kept)} left out)" if len(found) > len(kept) else ""),
-        ratios=np.array([ratios for *_, ratios in kept]).T,
-        names=[f"{own.kernel}/{own.variant}/{own.case} {contract}" for own, contract, *_ in kept],
-        contracts=[contract for _, contract, *_ in kept],
-        latencies_ns=np.array([latency_ns for _, _, latency_ns, _ in kept]),
+        title=f"{run.environment.device.model}, {run.started_at:%Y-%m-%d}, "
+        f"{' + '.join(map(str, passes))} passes of {len(kept)} cells{left_out}",
+        ratios=np.array([[ratio for each in timed for ratio in each[name][1]] for name in kept]).T,
+        names=kept,
+        contracts=[name.rpartition(" ")[2] for name in kept],
+        latencies_ns=np.array([timed[0][name][0] for name in kept]),
     )
+
+
+def _timed(first: Run, second: Run) -> dict[str, tuple[float, Sequence[float]]]:
+    """The median latency of each cell and its passes' ratios, by its name and contract."""
+    others = {_name(each): cell(second.run_id, each) for each in second.measurements}
+    found = {}
+    for measurement in first.measurements:
+        own, other = cell(first.run_id, measurement), others.get(_name(measurement))
+        if other and own.latency and own.contract and not is_anchor(own.kernel):
+            found[_name(measurement)] = own.latency.median_ns, log_ratios(own, other)
+    return found
+
+
+def _name(measurement: Measurement) -> str:
+    contract = "" if measurement.contract is None else measurement.contract.label
+    return f"{measurement.kernel}/{measurement.variant}/{measurement.case} {contract}"
 
 
 def synthetic() -> Study:

@@ -47,10 +47,12 @@ def _decide(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _record(folder: Path, *, passes: int = 20, cells: int = 6, spread: float = 0.004) -> None:
+def _record(
+    folder: Path, *, passes: int = 20, cells: int = 6, spread: float = 0.004, pair: str = "p"
+) -> None:
     """The run files of a study: cells of 10 µs, one that lacks a pass, an anchor."""
     source = np.random.default_rng(3)
-    for number, run_id in enumerate(("first", "second"), 1):
+    for number, run_id in enumerate((f"{pair}-first", f"{pair}-second"), 1):
         measured = [
             measurement(
                 (1e4 * np.exp(source.normal(0.0, spread / 2**0.5, passes))).tolist(),
@@ -63,7 +65,7 @@ def _record(folder: Path, *, passes: int = 20, cells: int = 6, spread: float = 0
         anchor = measurement([1e4] * passes, kernel="perfci_copy", contract=_COLD)
         half = replace(
             run(*measured, short, anchor, run_id=run_id),
-            pair="p",
+            pair=pair,
             trigger=NOISE_TRIGGER,
             attempt=number,
         )
@@ -96,6 +98,15 @@ def test_a_recorded_study_is_what_gates_are_drawn_from(tmp_path: Path) -> None:
     assert _false_alarms(done.stdout) == [0, 0]
     assert _power(done.stdout)[2] == [1.0, 1.0, 1.0]
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_studies_of_one_commit_on_one_testbed_are_one(tmp_path: Path) -> None:
+    _record(tmp_path, passes=8, cells=5, pair="a")
+    _record(tmp_path, passes=12, pair="b")
+    done = _decide(tmp_path, "--gates", "1", "--cells", "5")
+    assert done.returncode == 0, done.stderr
+    # The sixth cell and the one that lacks a pass are in one of them, or in none whole.
+    assert re.match(r".* (8 \+ 12|12 \+ 8) passes of 5 cells \(2 left out\)\n", done.stdout)
 
 
 def test_without_a_study_it_says_that_nothing_was_measured(tmp_path: Path) -> None:
