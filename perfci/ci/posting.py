@@ -20,6 +20,10 @@ _ANNOTATIONS_A_CALL = 50
 _WITHOUT_VERDICT = (Conclusion.SKIPPED, Conclusion.CANCELLED, Conclusion.ACTION_REQUIRED)
 
 
+class SupersededError(Exception):
+    """A newer attempt has begun, which has the last word."""
+
+
 class Replacing(StrEnum):
     """Whose comment a text may take the place of."""
 
@@ -100,7 +104,7 @@ def complete_check(
 ) -> None:
     """Let the commit have a check run of this attempt that is completed so.
 
-    Where a newer attempt has one already, that of this attempt only ends.
+    Where a newer attempt has one already, that of this attempt only ends: SupersededError.
     """
     sent = 0
 
@@ -109,7 +113,9 @@ def complete_check(
         checks = _find_checks(desk)
         own = [each for each, known in checks if known.is_of_the_attempt_of(desk.mark)]
         if any(each.order > desk.mark.order for _, each in checks):
-            return _end_superseded(desk, own)
+            if _end_superseded(desk, own):
+                raise SupersededError
+            return False
         if not own:
             _create_check(desk, said)
             return False

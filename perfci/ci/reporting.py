@@ -22,6 +22,7 @@ from perfci.ci.posting import (
     Desk,
     Replacing,
     Said,
+    SupersededError,
     complete_check,
     post_comment,
     start_check,
@@ -90,7 +91,10 @@ class Reporter:
         pull = self._find_pull()
         ruling = rule(self.attempt, claim, found, self.project.settings, self._look_at_fork(pull))
         said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_BYTES))
-        is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
+        try:
+            is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
+        except SupersededError:
+            return ruling
         replacing = Replacing.STALE if ruling.act is Act.NOTHING else Replacing.ANY
         self._comment(self._desk(is_ended=True), pull, said.summary, replacing)
         if is_shown and pull is not None and ruling.exit_code != ExitCode.FINE:

@@ -128,6 +128,14 @@ def test_an_older_attempt_that_reports_late_changes_nothing(scene: Scene) -> Non
     assert scene.checks == [("completed", "success")]
 
 
+def test_an_attempt_that_a_newer_one_has_overtaken_writes_no_comment(scene: Scene) -> None:
+    scene.reporter().start()
+    scene.reporter(**_RERUN).start()
+    assert scene.end(*_GREEN) == 0
+    assert scene.texts == []
+    assert scene.checks == [("completed", "cancelled"), ("in_progress", None)]
+
+
 def test_a_pull_request_that_has_moved_on_gets_no_comment(scene: Scene) -> None:
     scene.pull.head = "9" * 40
     scene.end(rulings.red("h200"), rulings.green("a100"))
