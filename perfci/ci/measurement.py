@@ -68,6 +68,9 @@ def open_parcel(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         is_empty = not any(out.iterdir())
+        if is_empty:
+            # A working tree is not dirty because what was measured is kept in it.
+            (out / ".gitignore").write_text("*\n", encoding="ascii")
     except OSError as error:
         reason = (error.strerror or "").lower()
         raise UsageError(f"{out}: cannot be made ({reason}); give --out another") from None

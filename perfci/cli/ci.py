@@ -85,9 +85,12 @@ def command(
     job = find_job(inputs, kernels, store)
     made = make_plan(job.event, job.root, job.config)
     folder = out or job.config.root / ".perfci" / "ci" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    open_parcel(folder)
-    if made.act is not Act.NOTHING:
+    if made.act is Act.NOTHING:
+        open_parcel(folder)
+    else:
+        # Before the folder, since a store has git ignore the folder that it makes for itself.
         with open_store(job.config.store) as history:
+            open_parcel(folder)
             parcel = _measure(job, runner, folder / "parcel", device, store=job.config.store)
             for name in parcel.runs if made.act in RECORDED else ():
                 keep(read_run_file(folder / "parcel" / name), history, None)

@@ -306,6 +306,13 @@ def test_what_needs_nothing_leaves_a_parcel_that_says_so(root: Path) -> None:
     assert (parcel.act, parcel.exit_code, parcel.steps) == (Act.NOTHING, 0, ())
 
 
+def test_a_parcel_in_the_tree_makes_it_no_other_tree(root: Path) -> None:
+    ended = scratch.perfci(root, "ci", "measure", "--out", "parcel", "--input", "act=nothing")
+    assert ended.returncode == 2, ended.stderr
+    assert (root / "parcel").exists()
+    assert scratch.git(root, "status", "--porcelain") == ""
+
+
 def test_a_runner_that_is_not_asked_says_so(root: Path) -> None:
     _change(root, f"// What it does.\n{scratch.PLAIN}")
     ended, parcel = _measure(root, "push", "--runner", "other")
