@@ -185,6 +185,15 @@ def test_kernels_import_torch_and_triton_only() -> None:
     assert strangers == []
 
 
+def test_one_module_alone_speaks_to_github() -> None:
+    callers = [
+        module
+        for module, source in _read_sources().items()
+        if any(_is_within(each.name, "github") for each in read_imports(source))
+    ]
+    assert callers == ["perfci.ci.github"]
+
+
 _PLANTED = {
     "perfci": "",
     "perfci.errors": "",
