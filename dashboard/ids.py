@@ -3,4 +3,3 @@
 LOCATION = "location"
 HISTORY_FIGURE = "history-figure"
 SAMPLES_FIGURE = "samples-figure"
-NOISE_FIGURE = "noise-figure"

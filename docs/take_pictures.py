@@ -22,6 +22,7 @@ from perfci.dashboard.app import create_app
 PAGES = {
     "overview": "/",
     "kernel": "/kernel/mla_kv_projection?branch=main",
+    "noise": "/noise",
 }
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

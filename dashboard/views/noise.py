@@ -6,7 +6,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from perfci import units
-from perfci.dashboard import components, ids, spreads, urls
+from perfci.dashboard import components, spreads, urls
 from perfci.dashboard.components import Choice, breakable, heading
 from perfci.dashboard.queries import NoisePage
 from perfci.decision.noise import LADDER, CellNoise
@@ -24,7 +24,8 @@ def show(page: NoisePage) -> Component:
         for name in page.testbeds
     ]
     ordered = sorted(page.noise, key=lambda each: -each.floor.unpaired.value)
-    passes = max((int(each.floor.paired.degrees) + 1 for each in ordered), default=0)
+    passes = max((each.passes for each in ordered), default=0)
+    kernels = dict.fromkeys(each.key.kernel for each in ordered)
     return components.page(
         f"Noise of {environment.testbed}",
         components.choices("Testbed", options),
@@ -47,28 +48,27 @@ def show(page: NoisePage) -> Component:
         ),
         html.P(
             "The same code was measured as two sides that take turns in the same passes. All that "
-            "lies between them is noise, and the floor of decisions on this testbed.",
+            "lies between them is noise, and the floor of decisions on this testbed. "
+            "● apart: the spread of a latency from pass to pass. ◆ paired: that of the two sides’ "
+            "ratio within a pass. The table below has the same figures.",
             className="tally",
         ),
-        _figure(ordered) if ordered else None,
+        *(_figure(kernel, ordered) for kernel in kernels),
         _table(ordered),
     )
 
 
-def _figure(noise: Sequence[CellNoise]) -> Component:
-    figure = spreads.spread_figure(noise)
+def _figure(kernel: str, noise: Sequence[CellNoise]) -> Component:
+    """Draw the spreads of one kernel, to the scale of all."""
+    own = [each for each in noise if each.key.kernel == kernel]
+    figure = spreads.spread_figure(own, scale=spreads.scale_of(noise))
     graph = dcc.Graph(
-        id=ids.NOISE_FIGURE,
         figure=figure,
         config={"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]},
         style={"height": f"{figure['layout']['height']}px"},
         responsive=True,
     )
-    caption = (
-        "● apart: the spread of a latency from pass to pass. ◆ paired: that of the two sides’ "
-        "ratio within a pass. The table holds the same figures."
-    )
-    return html.Figure([graph, html.Figcaption(caption)])
+    return html.Div([html.H2(breakable(kernel)), html.Figure(graph)])
 
 
 def _table(noise: Sequence[CellNoise]) -> Component:

@@ -31,10 +31,14 @@ Study = tuple[RunSummary, RunSummary]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellNoise:
-    """The noise of one cell: its floor, and the least slow-down that each rung would call."""
+    """The noise of one cell: its floor, and the least slow-down that each rung would call.
+
+    ``passes`` is how many had both sides.
+    """
 
     key: SeriesKey
     latency_ns: float
+    passes: int
     floor: Floor
     visible: tuple[float, ...]
 
@@ -88,6 +92,7 @@ def describe_noise(
         CellNoise(
             key=key,
             latency_ns=first.latency.median_ns if first.latency else math.nan,
+            passes=len(ratios),
             floor=floor,
             visible=tuple(
                 visible_change(

@@ -494,8 +494,19 @@ def test_a_testbeds_noise_is_shown_cell_by_cell(ask, make) -> None:
     assert "Noise of bench" in page.text
     assert {f"/run/{first.run_id}", f"/run/{second.run_id}"} <= set(page.hrefs)
     assert "other" in page.text
+    assert "Passes4Runs" in page.text.replace(" ", "").replace("\n", "")
     (graph,) = page.nodes("Graph")
     assert [len(trace["x"]) for trace in graph["figure"]["data"]] == [2, 2]
+
+
+def test_the_noise_of_each_kernel_is_drawn_to_one_scale(ask, make) -> None:
+    cells = [make.cell("plain", passes=4), make.cell("plain", passes=6, kernel="other")]
+    runs = [replace(run, measurements=tuple(cells)) for run in _study(make)]
+    page = ask(runs)("/noise")
+    assert "Passes6Runs" in page.text.replace(" ", "").replace("\n", "")
+    first, second = (graph["figure"] for graph in page.nodes("Graph"))
+    assert [len(trace["x"]) for trace in (*first["data"], *second["data"])] == [1, 1, 1, 1]
+    assert first["layout"]["xaxis"]["range"] == second["layout"]["xaxis"]["range"]
 
 
 def test_without_a_study_there_is_no_noise_to_show(ask, make) -> None:
