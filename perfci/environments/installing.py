@@ -11,8 +11,10 @@ import importlib.util
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,7 +34,8 @@ KEPT = 4
 """How many environments stay, those last used, beside the ones that are in use."""
 
 _RECORD, _LOCK, _LOG = "environment.json", "lock", "pip.log"
-_NEEDED = ("torch", "numpy")
+_END_OF_BUILD = "[end of output]"
+_PYTHON = Path("venv", "bin", "python")
 _SURVEY = """\
 import importlib.metadata, importlib.util, json, sys
 packages = {}
@@ -62,7 +65,10 @@ def installed(requirements: Requirements, config: Config, *, whose: str) -> Iter
                 use = stack.enter_context((folder / _LOCK).open("w"))
                 fcntl.flock(use, fcntl.LOCK_SH)
                 if not (folder / _RECORD).is_file():
-                    _make(folder, requirements, config, whose)
+                    making = _Making(
+                        folder=folder, requirements=requirements, config=config, whose=whose
+                    )
+                    making.make()
                     _prune(home)
                 (folder / _RECORD).touch()
             installation = _read(folder, key)
@@ -82,26 +88,64 @@ def _wait_for(turn: TextIO, home: Path) -> None:
         fcntl.flock(turn, fcntl.LOCK_EX)
 
 
-def _make(folder: Path, requirements: Requirements, config: Config, whose: str) -> None:
-    shutil.rmtree(folder / "venv", ignore_errors=True)
-    python = folder / "venv" / "bin" / "python"
-    venv = [sys.executable, "-I", "-m", "venv", str(folder / "venv")]
-    pip = [str(python), "-I", "-m", "pip"]
-    if _has_pip():
-        venv += ["--without-pip"]
-        pip = [sys.executable, "-I", "-m", "pip", "--python", str(python)]
-    pip += ["--no-input", "--disable-pip-version-check", "install", *requirements.words]
-    for command in (venv, pip):
-        _run(command, folder, requirements, config, whose)
-    survey = _run([str(python), "-I", "-c", _SURVEY, *_NEEDED], folder, requirements, config, whose)
-    found = json.loads(survey.splitlines()[-1])
-    for name in _NEEDED:
-        if name not in found["places"]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Making:
+    """An environment while it is made."""
+
+    folder: Path
+    requirements: Requirements
+    config: Config
+    whose: str
+
+    @property
+    def python(self) -> Path:
+        return self.folder / _PYTHON
+
+    def make(self) -> None:
+        """Make it anew. Raises BuildEnvironmentError."""
+        shutil.rmtree(self.folder / "venv", ignore_errors=True)
+        without = ["--without-pip"] if _has_pip() else []
+        self._run([sys.executable, "-I", "-m", "venv", *without, str(self.folder / "venv")])
+        self._install(self.requirements.words)
+        found = self._survey()
+        if "torch" not in found["places"]:
             raise BuildEnvironmentError(
-                f"{whose} has no {name}, without which nothing can be measured: "
-                f"name it in {requirements.name}"
+                f"{self.whose} has no torch, without which nothing can be measured: "
+                f"name it in {self.requirements.name}"
             )
-    (folder / _RECORD).write_text(json.dumps(found), encoding="utf-8")
+        if "numpy" not in found["places"]:
+            self._install(["numpy"])  # for perfci's own workers; torch does without
+            found = self._survey()
+        (self.folder / _RECORD).write_text(json.dumps(found), encoding="utf-8")
+
+    def _install(self, words: Sequence[str]) -> None:
+        pip = [str(self.python), "-I", "-m", "pip"]
+        if _has_pip():
+            pip = [sys.executable, "-I", "-m", "pip", "--python", str(self.python)]
+        self._run([*pip, "--no-input", "--disable-pip-version-check", "install", *words])
+
+    def _survey(self) -> dict[str, Any]:
+        printed = self._run([str(self.python), "-I", "-c", _SURVEY, "torch", "numpy"])
+        found: dict[str, Any] = json.loads(printed.splitlines()[-1])
+        return found
+
+    def _run(self, command: list[str]) -> str:
+        """Run a step in the checkout and return what it printed."""
+        ended = asyncio.run(
+            watch(
+                command,
+                log=self.folder / _LOG,
+                folder=self.requirements.folder,
+                limit_s=self.config.build_timeout_s,
+                variables={"PYTHONPATH": ""},
+            )
+        )
+        if ended.code != 0:
+            raise BuildEnvironmentError(
+                f"{self.whose} cannot be made from {self.requirements.name}: "
+                f"{_find_complaint(ended.text, ended.code, self.config)} (all of it: {ended.log})"
+            )
+        return ended.text
 
 
 def _has_pip() -> bool:
@@ -109,34 +153,14 @@ def _has_pip() -> bool:
     return importlib.util.find_spec("pip") is not None
 
 
-def _run(
-    command: list[str], folder: Path, requirements: Requirements, config: Config, whose: str
-) -> str:
-    """Run a step in the checkout and return what it printed."""
-    ended = asyncio.run(
-        watch(
-            command,
-            log=folder / _LOG,
-            folder=requirements.folder,
-            limit_s=config.build_timeout_s,
-            variables={"PYTHONPATH": ""},
-        )
-    )
-    if ended.code != 0:
-        raise BuildEnvironmentError(
-            f"{whose} cannot be made from {requirements.name}: "
-            f"{_find_complaint(ended.text, ended.code, config)} (all of it: {ended.log})"
-        )
-    return ended.text
-
-
 def _find_complaint(text: str, code: int | None, config: Config) -> str:
-    """The first line in which pip says what is wrong, else the last that was printed."""
+    """The line that says what is wrong: of a package's build the last, of pip itself the first."""
     if code is None:
         return f"cut short after {config.build_timeout_s:g} s; build_timeout_s allows no more"
     lines = [line.strip() for line in text.splitlines()[1:] if line.strip()]
+    built = [before for before, line in pairwise(lines) if line == _END_OF_BUILD]
     errors = [line for line in lines if line.lower().startswith("error:")]
-    return one_line([*errors, *lines[-1:], f"exit status {code}"][0], limit=300)
+    return one_line([*built, *errors, *lines[-1:], f"exit status {code}"][0], limit=300)
 
 
 def _read(folder: Path, key: str) -> Installation:
@@ -144,7 +168,7 @@ def _read(folder: Path, key: str) -> Installation:
     torch = Path(found["places"]["torch"]).parent
     return Installation(
         digest=key,
-        python=folder / "venv" / "bin" / "python",
+        python=folder / _PYTHON,
         packages=tuple(sorted(found["packages"].items())),
         torch=torch,
         cuda=cuda_version_of(torch),

@@ -130,19 +130,23 @@ def _contents(folder: Path, beside: Path, word: str) -> Iterator[tuple[str, str]
     place = next((each for each in places if each.exists()), None)
     if place is None or place == place.parent:
         return
-    files = [place] if place.is_file() else _files_in(place)
-    for each in sorted(files):
-        content = hashlib.sha256(each.read_bytes()).hexdigest()
+    for each in sorted([place] if place.is_file() else files_in(place)):
+        content = str(each.readlink()) if each.is_symlink() else _digest(each)
         yield each.name if each == place else str(each.relative_to(place)), content
 
 
-def _files_in(place: Path) -> list[Path]:
+def files_in(place: Path) -> list[Path]:
+    """The files and links of a folder that git does not ignore; all where there is no git."""
     try:
         listed = run_git(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
         found = [place / name for name in listed.split("\0") if name]
     except CommitError:
         found = [*place.rglob("*")]
-    return [each for each in found if each.is_file()]
+    return [each for each in found if each.is_file() or each.is_symlink()]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _read(path: Path) -> str:

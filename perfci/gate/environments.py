@@ -1,14 +1,17 @@
 """The environments of two sides: shared where both ask for the same, else made for each."""
 
+import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from perfci.config import Config
 from perfci.environments.installation import Installation, describe_change, packages_of
 from perfci.environments.installing import installed
-from perfci.environments.requirements import Requirements
+from perfci.environments.requirements import Requirements, files_in
 from perfci.gate.sides import Sides
+from perfci.history import commits
 from perfci.kernel import Kernel
 from perfci.progress import Observer
 
@@ -34,7 +37,9 @@ def furnished(sides: Sides, observer: Observer) -> Iterator[Sides]:
             zip(("base", "head"), sides.requirements, strict=True)
         ):
             whose = f"the {name}'s environment"
-            made.append(stack.enter_context(made_for(asked, sides.config, whose)))
+            is_here = name == "head" and sides.ends.head is None
+            with _set_apart(asked, sides.trees[1]) if is_here else nullcontext(asked) as wanted:
+                made.append(stack.enter_context(made_for(wanted, sides.config, whose)))
             observer.step("install", done + 1, 2, f"the {name}")
         before, after = made
         yield replace(
@@ -45,6 +50,22 @@ def furnished(sides: Sides, observer: Observer) -> Iterator[Sides]:
             environment_change=describe_change(packages_of(before), packages_of(after)),
             installations=(before, after),
         )
+
+
+@contextmanager
+def _set_apart(asked: Requirements | None, root: Path) -> Iterator[Requirements | None]:
+    """What the working tree asks for, to be installed from a copy: building leaves files behind."""
+    if asked is None:
+        yield None
+        return
+    with commits.worktree(root, "HEAD") as tree:
+        for each in files_in(tree):
+            each.unlink()
+        for each in files_in(root):
+            copy = tree / each.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(each, copy, follow_symlinks=False)
+        yield replace(asked, folder=tree / asked.folder.relative_to(root))
 
 
 def put_into(installation: Installation | None, kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:

@@ -36,7 +36,7 @@ def start(root: Path, **files: str) -> Path:
     scratch.write_kernel(root, **{"paced__py": PACED, **files})
     wheelhouse = root.parent / "wheels"
     for version, count in WHEELS.items():
-        wheels.write_wheel(wheelhouse, "pace", version, pace__py=_PACE.format(count=count))
+        wheels.write_wheel(wheelhouse, "pace", version, {"pace.py": _PACE.format(count=count)})
     wheels.write_torch(wheelhouse, "2.12.0")
     wheels.write_torch(wheelhouse, "2.13.0")
     (root / ".gitignore").write_text(".perfci/\n")

@@ -3,17 +3,18 @@
 import base64
 import hashlib
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
 
-def write_wheel(folder: Path, name: str, version: str, **files: str) -> Path:
-    """Write a wheel of some files; keyword ``scale__py="…"`` becomes scale.py."""
+def write_wheel(folder: Path, name: str, version: str, files: Mapping[str, str]) -> Path:
+    """Write a wheel of some files, named by where they are to be installed."""
     folder.mkdir(parents=True, exist_ok=True)
     about = f"{name}-{version}.dist-info"
     contents = {
-        **{key.replace("__", "."): text for key, text in files.items()},
+        **files,
         f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -29,7 +30,7 @@ def write_wheel(folder: Path, name: str, version: str, **files: str) -> Path:
 def write_torch(folder: Path, version: str) -> Path:
     """Write a wheel that calls itself torch and leads to that which is here."""
     installed = Path(torch.__file__).parents[1]
-    return write_wheel(folder, "torch", version, lead_to_torch__pth=f"{installed}\n")
+    return write_wheel(folder, "torch", version, {"lead_to_torch.pth": f"{installed}\n"})
 
 
 def _hash(text: str) -> str:

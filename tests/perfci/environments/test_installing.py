@@ -28,7 +28,7 @@ def config(tmp_path: Path) -> Config:
 def _asked(root: Path, **versions: str) -> Requirements:
     """What a checkout with these versions asks for."""
     wheels.write_torch(root / "wheels", "2.12.0")
-    wheels.write_wheel(root / "wheels", "pace", "1.0", pace__py="VERSION = 1\n")
+    wheels.write_wheel(root / "wheels", "pace", "1.0", {"pace.py": "VERSION = 1\n"})
     (root / "root").mkdir(exist_ok=True)
     sided.require(root / "root", **versions)
     asked = read_requirements(root / "root", ("requirements.txt",))
@@ -62,6 +62,20 @@ def test_where_perfci_has_no_pip_the_environment_has_one(
     with installed(asked, config, whose="its environment") as made:
         assert dict(made.packages)["torch"] == "2.12.0"
         assert _run(made, "import pip") == ""
+
+
+def test_numpy_is_added_where_nothing_brings_it(
+    tmp_path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = _asked(tmp_path, torch="2.12.0")
+    bare = {"torch/__init__.py": "", "torch/version.py": "cuda = '13.0'\n"}
+    wheels.write_wheel(tmp_path / "wheels", "torch", "2.12.0", bare)
+    wheels.write_wheel(tmp_path / "wheels", "numpy", "2.0", {"numpy.py": ""})
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    with installed(asked, config, whose="its environment") as made:
+        assert dict(made.packages) == {"torch": "2.12.0", "numpy": "2.0"}
+        assert made.cuda == "13.0"
 
 
 def test_what_a_killed_maker_left_is_made_anew(tmp_path: Path, config: Config) -> None:

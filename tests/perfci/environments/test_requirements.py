@@ -28,7 +28,7 @@ def _write(root: Path) -> None:
     (root / "more/limits.txt").write_text("numpy<3\n")
     (root / "package/module.py").write_text("X = 1\n")
     (root / "pyproject.toml").write_text(_PROJECT)
-    wheels.write_wheel(root / "wheels", "pace", "1.0", pace__py="X = 1\n")
+    wheels.write_wheel(root / "wheels", "pace", "1.0", {"pace.py": "X = 1\n"})
 
 
 def _read(root: Path, *files: str) -> Requirements:
@@ -58,7 +58,7 @@ def _edit(path: str, before: str, after: str) -> Callable[[Path], object]:
         (_edit("more/limits.txt", "<3", "<2"), False),
         (_edit("package/module.py", "1", "2"), False),
         (
-            lambda root: wheels.write_wheel(root / "wheels", "pace", "1.0", pace__py="X = 2\n"),
+            lambda root: wheels.write_wheel(root / "wheels", "pace", "1.0", {"pace.py": "X = 2\n"}),
             False,
         ),
     ],
