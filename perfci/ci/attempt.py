@@ -41,9 +41,10 @@ class Attempt:
     """One attempt of a workflow's run.
 
     ``kind`` is the event that had started it. ``head_repository`` is None where the fork is gone.
-    ``created_at`` is when the run came to be, ``started_at`` when this attempt did. ``pulls`` are
-    the pull requests that GitHub names, of a fork's branch none. ``conclusion`` is None while it
-    goes on.
+    ``created_at`` is when the run came to be, ``started_at`` when this attempt did. ``actor`` is
+    the number of the account whose act has started the run, whoever repeats it; None where that is
+    not known. ``pulls`` are the pull requests that GitHub names, of a fork's branch none.
+    ``conclusion`` is None while it goes on.
     """
 
     repository: str
@@ -55,6 +56,7 @@ class Attempt:
     attempt: int
     created_at: str
     started_at: str
+    actor: int | None
     url: str
     conclusion: str | None
     pulls: tuple[int, ...]
@@ -103,6 +105,7 @@ def own_attempt(event: Event, *, server_url: str = GITHUB) -> Attempt:
         attempt=event.attempt,
         created_at=_BEFORE_ALL,
         started_at=_BEFORE_ALL,
+        actor=None,
         url=f"{server_url}/{event.repository}/actions/runs/{event.run_id}/attempts/{event.attempt}",
         conclusion=None,
         pulls=() if request is None else (request.number,),
@@ -121,6 +124,7 @@ def _attempt(event: "_Reader", server_url: str) -> Attempt:
     if not is_url(server_url):
         raise ValueError(f"GITHUB_SERVER_URL={one_line(server_url, limit=60)} is no address")
     owner = run.enter("head_repository") if run.has("head_repository") else None
+    actor = run.enter("actor").number("id") if run.has("actor") else None
     return Attempt(
         repository=repository,
         kind=run.text("event"),
@@ -131,6 +135,7 @@ def _attempt(event: "_Reader", server_url: str) -> Attempt:
         attempt=attempt,
         created_at=run.text("created_at", _TIME),
         started_at=run.text("run_started_at", _TIME),
+        actor=actor,
         url=f"{server_url}/{repository}/actions/runs/{run_id}/attempts/{attempt}",
         conclusion=run.text("conclusion") if run.has("conclusion") else None,
         pulls=tuple(each.number("number") for each in run.list("pull_requests")),

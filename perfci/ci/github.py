@@ -86,6 +86,14 @@ class ChangedFile:
     former_path: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelling:
+    """That a label was put on; ``actor`` is who did it, None where the account is gone."""
+
+    at: datetime
+    actor: int | None
+
+
 class Repository:
     """A repository on GitHub. Each method is one call, or one call a page.
 
@@ -144,11 +152,11 @@ class Repository:
                 for each in self._repository.get_pull(number).get_files()
             ]
 
-    def list_labellings(self, number: int, label: str) -> list[datetime]:
-        """When a label was put onto a pull request, each time."""
+    def list_labellings(self, number: int, label: str) -> list[Labelling]:
+        """When and by whom a label was put onto a pull request, each time."""
         with _translated():
             return [
-                each.created_at
+                Labelling(at=each.created_at, actor=_number_of(each.actor))
                 for each in self._repository.get_issue(number).get_events()
                 if each.event == "labeled" and each.label.name == label
             ]

@@ -159,12 +159,14 @@ class Reporter:
     def _is_approved(self, pull: Pull) -> bool:
         """Whether this run is the one that putting the label on has started.
 
-        A label that is still there from an earlier commit approves nothing.
+        A label that is still there from an earlier commit approves nothing, nor does one that is
+        put on while somebody else pushes another commit.
         """
-        label = self.project.settings.approval_label
-        times = self.patience.ask(lambda: self.repository.list_labellings(pull.number, label))
+        label, actor = self.project.settings.approval_label, self.attempt.actor
+        found = self.patience.ask(lambda: self.repository.list_labellings(pull.number, label))
         created_at = datetime.fromisoformat(self.attempt.created_at)
-        return any(timedelta() <= created_at - each <= _STARTED_WITHIN for each in times)
+        own = [each.at for each in found if actor is not None and each.actor == actor]
+        return any(timedelta() <= created_at - each <= _STARTED_WITHIN for each in own)
 
     def _is_touched(self, pull: Pull) -> bool:
         """Whether a gate is for what the pull request changes, as a plan would have it."""

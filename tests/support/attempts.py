@@ -3,6 +3,7 @@
 from typing import Any
 
 import parcels
+from github_double import STRANGER
 
 from perfci.ci.attempt import Attempt
 
@@ -22,6 +23,7 @@ def attempt(**fields: Any) -> Attempt:
         "attempt": 1,
         "created_at": "2026-01-31T12:00:00Z",
         "started_at": "2026-01-31T12:00:00Z",
+        "actor": STRANGER,
         "url": f"https://github.com/{OWN}/actions/runs/4711/attempts/1",
         "conclusion": None,
         "pulls": (),

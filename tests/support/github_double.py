@@ -21,6 +21,7 @@ FORK = "fork/kernels"
 TOKEN = "token-of-the-workflow"
 BOT = 1001
 STRANGER = 2002
+MEMBER = 3003
 LONGEST_COMMENT_BYTES = 65_536
 LONGEST_SUMMARY_BYTES = 65_535
 MOST_ANNOTATIONS = 50
@@ -64,14 +65,17 @@ class Fault:
 
 @dataclass
 class Pull:
-    """A pull request; ``labelled`` are labels, each with the time when it was put on."""
+    """A pull request; ``labelled`` are labels, each with the time when it was put on, and who did.
+
+    Nobody is an account that is gone.
+    """
 
     number: int
     head: str
     branch: str
     repository: str | None = REPOSITORY
     labels: list[str] = field(default_factory=list)
-    labelled: list[tuple[str, str]] = field(default_factory=list)
+    labelled: list[tuple[str, str, int | None]] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
     state: str = "open"
 
@@ -202,8 +206,14 @@ class GitHubDouble:
     def _list_events(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:
         self._known(query, "per_page", "page")
         return 200, [
-            {"id": n, "event": "labeled", "label": {"name": label}, "created_at": moment}
-            for n, (label, moment) in enumerate(self._find_pull(number).labelled)
+            {
+                "id": n,
+                "event": "labeled",
+                "label": {"name": label},
+                "created_at": moment,
+                "actor": actor and {"id": actor, "login": f"user-{actor}"},
+            }
+            for n, (label, moment, actor) in enumerate(self._find_pull(number).labelled)
         ]
 
     def _list_comments(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:

@@ -16,6 +16,8 @@ def _event(**run: Any) -> dict[str, Any]:
         "run_attempt": 2,
         "created_at": "2026-01-31T11:00:00Z",
         "run_started_at": "2026-01-31T12:00:00Z",
+        "actor": {"id": 9, "login": "member"},
+        "triggering_actor": {"id": 8, "login": "repeats"},
         "event": "pull_request",
         "head_sha": "a" * 40,
         "head_branch": "topic",
@@ -42,6 +44,7 @@ def test_an_attempt_is_read(tmp_path: Path) -> None:
         "example/kernels", "pull_request", "a" * 40
     )  # fmt: skip
     assert (attempt.run_id, attempt.attempt, attempt.pulls) == (7, 2, (3,))
+    assert attempt.actor == 9
     assert attempt.is_fork
     assert attempt.url == "https://github.com/example/kernels/actions/runs/7/attempts/2"
 

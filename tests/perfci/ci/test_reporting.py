@@ -10,7 +10,7 @@ import gates
 import parcels
 import pytest
 import rulings
-from github_double import NO_RIGHTS, TOKEN, GitHubDouble, Pull
+from github_double import MEMBER, NO_RIGHTS, STRANGER, TOKEN, GitHubDouble, Pull
 
 from perfci.ci.github import Access, Repository
 from perfci.ci.merging import Found
@@ -174,8 +174,8 @@ def test_a_run_that_was_cancelled_blames_no_runner(scene: Scene) -> None:
     assert scene.checks == [("completed", "cancelled")]
 
 
-_APPROVED = ("perf-approved", "2026-01-31T11:59:55Z")
-_FORK = {"head_repository": attempts.FORK}
+_APPROVED = ("perf-approved", "2026-01-31T11:59:55Z", MEMBER)
+_FORK = {"head_repository": attempts.FORK, "actor": MEMBER}
 
 
 @pytest.fixture
@@ -204,11 +204,21 @@ def test_a_fork_that_is_approved_is_judged(forked: Scene) -> None:
 def test_a_label_from_an_earlier_commit_approves_nothing(forked: Scene) -> None:
     forked.pull.labels = ["perf-approved"]
     forked.pull.labelled = [
-        ("perf-approved", "2026-01-31T11:00:00Z"),
-        ("perf-approved", "2026-01-31T12:00:05Z"),
-        ("docs", "2026-01-31T11:59:55Z"),
+        ("perf-approved", "2026-01-31T11:00:00Z", MEMBER),
+        ("perf-approved", "2026-01-31T12:00:05Z", MEMBER),
+        ("docs", "2026-01-31T11:59:55Z", MEMBER),
     ]
     assert forked.end(*_GREEN, **_FORK) == 9
+    assert forked.checks == [("completed", "action_required")]
+
+
+@pytest.mark.parametrize("actor", [STRANGER, None])
+def test_a_push_within_seconds_of_the_label_is_not_approved(
+    forked: Scene, actor: int | None
+) -> None:
+    forked.pull.labels = ["perf-approved"]
+    forked.pull.labelled = [_APPROVED, ("perf-approved", _APPROVED[1], None)]
+    assert forked.end(*_GREEN, head_repository=attempts.FORK, actor=actor) == 9
     assert forked.checks == [("completed", "action_required")]
 
 

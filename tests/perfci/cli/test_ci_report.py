@@ -13,7 +13,7 @@ import parcels
 import pytest
 import records
 import scratch
-from github_double import NO_RIGHTS, TOKEN, GitHubDouble, Pull, serving
+from github_double import MEMBER, NO_RIGHTS, STRANGER, TOKEN, GitHubDouble, Pull, serving
 from pipelines import Place, make_place
 
 from perfci.ci.act import Act
@@ -77,6 +77,7 @@ class Walk:
             run_attempt=self.attempt,
             run_started_at=f"2026-11-02T{8 + self.attempt:02}:00:00Z",
             head_repository=None if source is None else {"full_name": source},
+            actor={"id": MEMBER if name.endswith("_labeled") else STRANGER},
         )
         path.write_text(json.dumps(payload))
         here = {
@@ -163,9 +164,9 @@ def test_each_event_to_its_comment_check_and_exit_code(
     pull = walk.github.pulls[7]
     pull.repository = source
     if name == "pull_request_fork_labeled":
-        pull.labelled = [("perf-approved", _CREATED_AT)]
+        pull.labelled = [("perf-approved", _CREATED_AT, MEMBER)]
     elif source != _OWN:
-        pull.labelled = [("perf-approved", "2026-11-01T09:00:00Z")]  # of an earlier commit
+        pull.labelled = [("perf-approved", "2026-11-01T09:00:00Z", MEMBER)]  # of an earlier commit
     assert walk.begin(name, source).code == 0
     assert walk.checks == ["in_progress"]
     assert walk.measure(name, _RED) == code
