@@ -24,7 +24,9 @@ _ENVIRONMENT = (
 
 def find_changed(root: Path, base: str, head: str) -> list[str]:
     """The paths that differ between two commits, from the top of the repository."""
-    listed = run_git(root, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base, head)
+    # Else a head could hide by its .gitmodules that it moves a submodule.
+    whole = ("--no-renames", "--no-ext-diff", "--ignore-submodules=none")
+    listed = run_git(root, "diff", "--name-only", *whole, "-z", base, head)
     return [each for each in listed.split("\0") if each]
 
 

@@ -79,6 +79,20 @@ def test_what_else_is_touched(place: Place, planned: Planned, path: str, act: st
     assert asked["act"] == "gate"
 
 
+def test_a_head_cannot_hide_that_it_moves_a_submodule(place: Place, planned: Planned) -> None:
+    scratch.git(place.work, "switch", "-q", "-c", "topic")
+    ignored = "path = kernels/lib\n\turl = ../lib\n\tignore = all\n"
+    (place.work / ".gitmodules").write_text(f'[submodule "lib"]\n\t{ignored}')
+    moved = f"160000,{place.first},kernels/lib"
+    scratch.git(place.work, "update-index", "--add", "--cacheinfo", moved)
+    scratch.git(place.work, "add", ".gitmodules")
+    scratch.git(place.work, "commit", "-qm", "Move it")
+    scratch.git(place.work, "push", "-q", "origin", "topic")
+    head = scratch.git(place.work, "rev-parse", "HEAD")
+    plan = planned(place.clone("topic"), "pull_request", base=place.base, head=head)
+    assert (plan["act"], plan["reason"]) == ("gate", "kernels/lib is touched")
+
+
 @pytest.mark.parametrize(("named", "act"), [(True, "gate"), (False, "nothing")])
 def test_a_file_by_which_the_environment_is_made_is_of_what_is_measured(
     place: Place, planned: Planned, named: bool, act: str
