@@ -1,5 +1,6 @@
 """A ruling in Markdown, within what a comment, a check run or a job summary on GitHub may hold."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -218,16 +219,17 @@ def _find_commands(ruling: Ruling) -> list[str]:
     }
     for runner, cell in ruling.cells:
         if cell.verdict in _RED and not cell.accepted:
-            key = cell.key
-            cell_words = f"--kernel {key.kernel} --variant {key.variant} --case {key.case}"
-            ends = f"--base {bases[runner]} --head {units.shorten_sha(ruling.head or '')}"
-            commands[_as_code(f"perfci gate {ends} {cell_words}  # {runner}")] = None
+            key, head = cell.key, units.shorten_sha(ruling.head or "")
+            words = ["perfci", "gate", "--base", bases[runner], "--head", head]
+            words += ["--kernel", key.kernel, "--variant", key.variant, "--case", key.case]
+            # It is there to be copied into a shell, and a name may come from a fork.
+            commands[f"{shlex.join(_as_code(each) for each in words)}  # {runner}"] = None
     return [*commands]
 
 
 def _as_code(text: str) -> str:
-    """Text from outside within a block of code, which it cannot end."""
-    return one_line(text, limit=400).replace("`", "'")
+    """A word from outside within a block of code, which it cannot end."""
+    return one_line(text).replace("`", "'")
 
 
 def _find_means(ruling: Ruling) -> Iterator[str]:

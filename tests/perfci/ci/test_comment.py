@@ -1,7 +1,9 @@
 """A ruling in Markdown: what is in it, that nothing in it acts, and that GitHub takes it."""
 
 import re
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import gates
 import parcels
@@ -134,6 +136,23 @@ def test_nothing_from_outside_acts() -> None:
         assert part not in inside, part
     assert text.count("```") == 2  # the block of commands, which nothing in it ends
     assert inside.count("&#60;img") > 6
+
+
+def test_a_command_that_is_copied_runs_nothing_else(tmp_path: Path) -> None:
+    names = {"kernel": "x; touch y #", "variant": "$(touch y)", "case": "'`touch y`\" & touch y"}
+    red = comparison(Verdict.REGRESSION)
+    parcel = rulings.gated("h200", [replace(red, key=replace(red.key, **names))])
+    text = _write(rulings.ruling(parcel, runners=("h200",)))
+    (command,) = re.findall(r"```\n(.*)\n```", text)
+    script = f"perfci() {{ printf '%s\\n' \"$@\"; }}\n{command}\n"
+    ended = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    # Nothing ends the block of code, so that a backtick has become another sign.
+    shown = [each.replace("`", "'") for each in names.values()]
+    assert ended.stdout.splitlines()[-5::2] == shown
+    assert ended.stderr == ""
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("character", ["x", "ß", "核", "🌈"])
