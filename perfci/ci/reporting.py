@@ -3,7 +3,7 @@
 The verdict is not GitHub's to change: what it does not take is a line for whoever reads the log.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -84,12 +84,14 @@ class Reporter:
         said = Said(title="measuring", summary=text)
         desk = self._desk(is_ended=False)
         self._try("check run", lambda: start_check(desk, said), None)
-        self._comment(desk, self._find_pull(), text, Replacing.STALE)
+        pull = next(iter(self._find_pulls()), None)
+        self._comment(desk, pull, text, Replacing.STALE)
 
     def end(self, claim: VerdictFile | None, found: Found) -> Ruling:
         """Say what it has come to, of what the runners and the workflow itself have handed over."""
-        pull = self._find_pull()
-        ruling = rule(self.attempt, claim, found, self.project.settings, self._look_at_fork(pull))
+        pulls = self._find_pulls()
+        pull = next(iter(pulls), None)
+        ruling = rule(self.attempt, claim, found, self.project.settings, self._look_at_fork(pulls))
         said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_BYTES))
         try:
             is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
@@ -123,17 +125,20 @@ class Reporter:
             details_url=attempt.url,
         )
 
-    def _find_pull(self) -> Pull | None:
-        """The open pull request of this attempt, if its head is still what was measured."""
+    def _find_pulls(self) -> list[Pull]:
+        """The open pull requests of this attempt whose head is still what was measured.
+
+        It is of the first one; another can only be for another branch.
+        """
         attempt = self.attempt
         if attempt.kind != "pull_request" or attempt.head_repository is None:
-            return None
+            return []
         pulls: list[Pull] = self._try(
             "pull request", lambda: self.patience.ask(self._list_pulls), []
         )
         wanted = attempt.head, attempt.head_repository
         fitting = [each for each in pulls if (each.head, each.head_repository) == wanted]
-        return min(fitting, key=lambda each: each.number, default=None)
+        return sorted(fitting, key=lambda each: each.number)
 
     def _list_pulls(self) -> list[Pull]:
         """The open pull requests that this attempt may be of; of a fork's GitHub names none."""
@@ -143,18 +148,27 @@ class Reporter:
         owner = (attempt.head_repository or "").partition("/")[0]
         return self.repository.list_pulls(owner, attempt.branch)
 
-    def _look_at_fork(self, pull: Pull | None) -> Fork | None:
-        """What GitHub says of a fork's code; where it says nothing, the worst is assumed."""
+    def _look_at_fork(self, pulls: Sequence[Pull]) -> Fork | None:
+        """What GitHub says of a fork's code; where it says nothing, the worst is assumed.
+
+        Of several pull requests of one commit the check is the same, so that what any touches is.
+        """
         if not self.attempt.is_fork:
             return None
         stranger = Fork(is_approved=False, is_touched=True)
-        if pull is None:
+        if not pulls:
             return stranger
-        return self._try(
+        found = self._try(
             "pull request",
-            lambda: Fork(is_approved=self._is_approved(pull), is_touched=self._is_touched(pull)),
+            lambda: Fork(
+                is_approved=any(self._is_approved(each) for each in pulls),
+                is_touched=any(self._is_touched(each) for each in pulls),
+            ),
             stranger,
         )
+        # What was listed is another commit's where one was pushed meanwhile.
+        still_there = [each.number for each in self._find_pulls()]
+        return found if still_there == [each.number for each in pulls] else stranger
 
     def _is_approved(self, pull: Pull) -> bool:
         """Whether this run is the one that putting the label on has started.

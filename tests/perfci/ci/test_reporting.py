@@ -230,6 +230,27 @@ def test_a_fork_that_touches_no_kernel_needs_no_approval(forked: Scene) -> None:
     assert forked.texts == []
 
 
+def test_a_fork_cannot_choose_by_which_of_its_pull_requests_it_is_judged(forked: Scene) -> None:
+    other = replace(forked.pull, number=2, files=_FILES[:1])  # the same commit for another branch
+    forked.github.pulls = {2: other, 3: forked.pull}
+    forked.reporter(**_FORK).start()
+    assert forked.end(**_FORK) == 9
+    assert forked.checks == [("completed", "action_required")]
+    forked.pull.labelled = [_APPROVED]
+    assert forked.end(*_GREEN, **_FORK) == 0
+
+
+def test_what_is_listed_of_another_commit_says_nothing_of_this_one(forked: Scene) -> None:
+    class Moving(list[dict[str, str]]):
+        def __iter__(self) -> Iterator[dict[str, str]]:
+            forked.pull.head = "a" * 40
+            return super().__iter__()
+
+    forked.pull.files = Moving(_FILES[:1])
+    assert forked.end(**_FORK) == 9
+    assert forked.checks == [("completed", "action_required")]
+
+
 def test_a_file_by_which_the_environment_is_made_is_touched(forked: Scene) -> None:
     forked.pull.files = [{"filename": "deploy/gpu.txt", "status": "modified"}]
     project = replace(_PROJECT, environment=("deploy/gpu.txt",))
