@@ -17,7 +17,7 @@ from perfci.history.model import Measurement, Status
 from perfci.kernel import discover
 from perfci.plan import Target
 from perfci.progress import LineObserver
-from perfci.run import measure_pair
+from perfci.run import measure, measure_pair
 from perfci.selection import Selection, select
 from perfci.workers.passes import PassServer
 
@@ -180,3 +180,45 @@ def test_a_case_that_is_only_checked_is_each_side_s_own(passed: Passed, file: st
 def test_a_row_says_of_which_environment_it_is(passed: Passed) -> None:
     for side, digest in ((passed.baseline, "baseline"), (passed.contender, "contender")):
         assert dict(side["plain", "large"].identity)["own environment"] == digest
+
+
+def test_sides_of_one_environment_share_its_process(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    asks = f"import os\n\nopen({str(told)!r}, 'a').write(f'{{os.getpid()}} ')\n\n\n{scratch.EAGER}"
+    sides = []
+    for name in ("one", "other"):
+        root = scratch.quick(tmp_path / name)
+        scratch.write_kernel(root, cases__toml=_CASES, asks__py=f"# {name}\n{asks}")
+        kernels = put_into(sided.installation("shared"), discover(root / "kernels"))
+        sides.append(select(kernels, Selection(), "cpu"))
+    measured = measure_pair(
+        *sides,
+        load_config(tmp_path / "one", environment={}, cache=str(tmp_path / "cache")),
+        target=Target(name="cpu", device=cpu()),
+        server=PassServer({}),
+        passes=1,
+        observer=LineObserver(),
+    )
+    rows = [row for each in measured for row in each.measurements]
+    assert {row.status for row in rows} == {Status.PASSED}, [row.message for row in rows]
+    pids = told.read_text().split()
+    assert (len(pids), len(set(pids))) == (2, 1)
+
+
+def test_one_side_alone_is_measured_in_its_environment(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root")
+    dies = scratch.body("*(volatile int *)8 = 1;")
+    scratch.write_kernel(root, cases__toml=_CASES, plain__cpp=scratch.PLAIN, dies__cpp=dies)
+    kernels = put_into(sided.installation("own"), discover(root / "kernels"))
+    measured = measure(
+        select(kernels, Selection(), "cpu"),
+        load_config(root, environment={}, cache=str(tmp_path / "cache")),
+        target=Target(name="cpu", device=cpu()),
+        server=PassServer({}),
+        passes=1,
+        observer=LineObserver(),
+    )
+    rows = {(row.variant, row.case): row for row in measured.measurements}
+    assert {rows["plain", case].status for case in ("large", "one")} == {Status.PASSED}
+    assert {rows["dies", case].status for case in ("large", "one")} == {Status.RUNTIME_ERROR}
+    assert "SIGSEGV" in rows["dies", "large"].message
