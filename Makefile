@@ -44,10 +44,12 @@ test: lint ## linters, types and the quick tests
 test-all: $(STAMP) chromium ## every test, the long ones and those in a browser too
 	$(BIN)/pytest -n auto
 
-lint: $(STAMP) ## linters and types alone
+lint: $(STAMP) ## linters, of workflows too, and types alone
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/actionlint
+	$(BIN)/zizmor --offline --no-progress --quiet .
 
 lock: $(STAMP) ## write what is installed now into constraints.txt
 	{
