@@ -136,12 +136,12 @@ def _write_time(parcel: Parcel) -> str:
 
 def _find_failure(report: Report) -> str:
     """What went wrong on a runner beside what its cells say; empty where nothing did."""
-    parcel = report.parcel
-    if parcel is None or not parcel.exit_code:
+    parcel, code = report.parcel, report.exit_code
+    if parcel is None or not code:
         return ""
-    if any(gate.exit_code == parcel.exit_code for gate in parcel.gates):
+    if any(gate.exit_code == code for gate in parcel.gates):
         return ""
-    return parcel.error or f"{parcel.act} has ended with exit code {parcel.exit_code}"
+    return parcel.error or f"{parcel.act} has ended with exit code {code}"
 
 
 def _find_environment_changes(ruling: Ruling) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from perfci import units
 from perfci.ci.act import Act
+from perfci.ci.entries import folders_in, is_there
 from perfci.ci.event import Event
 from perfci.ci.judgement import JudgedCell
 from perfci.ci.parcel import FILE, LARGEST_PARCEL_BYTES, Parcel, read_parcel
@@ -56,11 +57,12 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What it amounts to: its own word, but never better than what its cells say."""
+        """What it amounts to: its own word, but never better than what its steps and cells say."""
         if self.parcel is None or self.problem:
             return ExitCode.MISSING_CELLS
-        codes = [self.parcel.exit_code]
+        codes = [self.parcel.exit_code, *(each.exit_code for each in self.parcel.steps)]
         for gate in self.parcel.gates:
+            codes.append(gate.exit_code)
             counted = [each for each in gate.comparisons if not each.accepted]
             if counted or not gate.comparisons:
                 codes.append(exit_code(counted))
@@ -173,20 +175,17 @@ def merge(expected: Expected, found: Found, *, reason: str) -> Ruling:
 
 
 def _candidates(folder: Path) -> list[Path]:
-    if (folder / FILE).exists():
+    if is_there(folder / FILE):
         return [folder]
-    try:
-        inside = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [each for each in inside if not each.is_symlink() and (each / FILE).exists()]
+    return [each for each in folders_in(folder) if is_there(each / FILE)]
 
 
 def _size_bytes(path: Path) -> int:
     try:
         return path.lstat().st_size
     except OSError as error:
-        raise ParcelError(f"{path}: cannot be read: {error.strerror}") from None
+        where = one_line(str(path))
+        raise ParcelError(f"{where}: cannot be read: {error.strerror}") from None
 
 
 def _without_place(message: str, folder: Path) -> str:
@@ -196,6 +195,9 @@ def _without_place(message: str, folder: Path) -> str:
 
 def _report_of(runner: str, expected: Expected, parcels: Sequence[Parcel]) -> Report:
     own = [each for each in parcels if each.runner == runner]
+    # The artefacts of a run that was repeated may hold those of all its attempts.
+    known = expected.run_id, expected.attempt
+    own = [each for each in own if (each.run_id, each.attempt) == known] or own
     if not own:
         return Report(runner=runner, problem="did not report")
     if len(own) > 1:
@@ -208,7 +210,8 @@ def _find_problem(parcel: Parcel, expected: Expected) -> str:
     heads = {gate.head.sha for gate in parcel.gates} - {expected.head}
     is_dirty = any(gate.head.dirty is not None for gate in parcel.gates)
     bases = {gate.base.sha for gate in parcel.gates} - {parcel.base}
-    says_nothing = parcel.act is Act.GATE and not parcel.gates
+    is_green = parcel.exit_code == ExitCode.FINE
+    is_empty = not parcel.steps or (parcel.act is Act.GATE and not parcel.gates)
     problems = (
         (parcel.head != expected.head, f"reported of another commit, {_short([parcel.head])}"),
         (parcel.run_id != expected.run_id, "reported of another run"),
@@ -220,7 +223,7 @@ def _find_problem(parcel: Parcel, expected: Expected) -> str:
         (bool(heads), f"has judged another commit, {_short(heads)}"),
         (is_dirty, "has judged a changed working tree"),
         (bool(bases), f"has judged by another base, {_short(bases)}"),
-        (says_nothing and parcel.exit_code == ExitCode.FINE, "says that all is well, of no cell"),
+        (is_green and is_empty, "says that all is well, of nothing that was done"),
     )
     return next((problem for is_so, problem in problems if is_so), "")
 

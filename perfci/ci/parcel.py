@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfci.ci.act import Act
+from perfci.ci.entries import is_plain_file
 from perfci.ci.event import require_sha
 from perfci.ci.judgement import Judgement
 from perfci.ci.settings import is_runner
@@ -159,8 +160,7 @@ def decode(text: bytes, *, origin: str) -> Parcel:
 
 
 def _require_plain_file(path: Path) -> None:
-    """ParcelError unless a path is a regular file by itself; a link may lead anywhere."""
-    if path.is_symlink() or not path.is_file():
+    if not is_plain_file(path):
         raise ParcelError(f"{one_line(str(path))}: not there, or no plain file")
 
 

@@ -36,7 +36,7 @@ def rule(
 
     ``fork`` is None if and only if the code is the repository's own.
     """
-    if claim is not None and not _is_about(claim, attempt):
+    if claim is not None and not is_about(claim, attempt):
         claim = None
     if fork is not None:
         return _rule_of_fork(attempt, claim, found, settings, fork)
@@ -69,7 +69,8 @@ def _rule_of_fork(
     return _nothing(attempt, reason, is_admitted=False, notes=notes)
 
 
-def _is_about(claim: VerdictFile, attempt: Attempt) -> bool:
+def is_about(claim: VerdictFile, attempt: Attempt) -> bool:
+    """Whether a workflow's word is about this attempt, and not of another one's artefacts."""
     known = (claim.head, claim.run_id, claim.attempt)
     return known == (attempt.head, str(attempt.run_id), attempt.attempt)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from perfci.ci.act import Act
 from perfci.ci.comment import write_title
 from perfci.ci.conclusion import Conclusion, conclude
+from perfci.ci.entries import is_plain_file
 from perfci.ci.event import require_sha
 from perfci.ci.merging import Report, Ruling
 from perfci.errors import ParcelError, UsageError
@@ -90,8 +91,8 @@ def read_verdict_file(path: Path) -> VerdictFile:
     """The verdict in a file, which may come from anywhere. Raises ParcelError."""
     where = one_line(path.name)
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_BYTES:
-            raise ParcelError(f"{where}: no plain file, or larger than a verdict can be: not read")
+        if not is_plain_file(path) or path.stat().st_size > _LARGEST_BYTES:
+            raise ParcelError(f"{where}: not there, no plain file, or too large: not read")
         document = read_json(path.read_bytes())
         if not isinstance(document, dict) or document.keys() != {"format", "version", "verdict"}:
             raise ParcelError(f"{where}: no verdict")

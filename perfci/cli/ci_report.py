@@ -10,6 +10,7 @@ import click
 from perfci.ci.attempt import GITHUB, Attempt, is_url, own_attempt, read_attempt
 from perfci.ci.comment import LONGEST_BYTES, Place, write_markdown, write_title
 from perfci.ci.conclusion import conclude
+from perfci.ci.entries import folders_in, is_there
 from perfci.ci.event import Provider
 from perfci.ci.merging import Ruling, find_parcels, rule_plan
 from perfci.ci.outputs import write_outputs
@@ -18,7 +19,7 @@ from perfci.ci.plan import Plan, make_plan
 from perfci.ci.providers import find_provider, read_event
 from perfci.ci.summary import LONGEST_BYTES as LONGEST_SUMMARY_BYTES
 from perfci.ci.summary import write_summary
-from perfci.ci.trust import ACTS
+from perfci.ci.trust import ACTS, is_about
 from perfci.ci.verdict_file import FILE, VerdictFile, read_verdict_file, write_verdict_file
 from perfci.cli.ci_job import Job, find_job, find_root, inputs_option
 from perfci.cli.options import config_of, echo_lines, kernels_option, make_folder
@@ -110,7 +111,7 @@ def report(folder: Path | None, started: bool) -> int:  # noqa: FBT001
             reporter.start()
             click.echo(f"attempt {attempt.attempt} at {attempt.head[:10]} is being measured")
             return int(ExitCode.FINE)
-        ruling = reporter.end(_find_claim(folder), find_parcels([folder]))
+        ruling = reporter.end(_find_claim(folder, attempt), find_parcels([folder]))
         _summarise(variables, reporter.write(ruling, LONGEST_SUMMARY_BYTES))
     echo_lines(ruling_text(ruling))
     return int(ExitCode.FINE)
@@ -161,24 +162,18 @@ def _find_attempt(variables: Mapping[str, str]) -> Attempt:
     return own_attempt(read_event(variables, Path.cwd()), server_url=server_url)
 
 
-def _find_claim(folder: Path) -> VerdictFile | None:
+def _find_claim(folder: Path, attempt: Attempt) -> VerdictFile | None:
     """What the measured workflow says itself; None where it says nothing that can be read."""
-    folders = [folder, *(each for each in _inside_of(folder) if not each.is_symlink())]
-    found = [each / FILE for each in folders if (each / FILE).exists()]
-    if len(found) != 1:
-        return None
-    try:
-        return read_verdict_file(found[0])
-    except ParcelError as error:
-        _complain(str(error))
-        return None
-
-
-def _inside_of(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []  # a run without artefacts: nobody has reported
+    found = []
+    for each in (folder, *folders_in(folder)):
+        if not is_there(each / FILE):
+            continue
+        try:
+            found.append(read_verdict_file(each / FILE))
+        except ParcelError as error:
+            _complain(str(error))
+    own = [each for each in found if is_about(each, attempt)]
+    return own[0] if len(own) == 1 else None
 
 
 def _name_check(config: Config, root: Path) -> str:

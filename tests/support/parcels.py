@@ -47,8 +47,8 @@ def parcel(**fields: Any) -> Parcel:
         "exit_code": 1,
         "error": "",
         "perfci_version": "0.0",
-        "steps": (step(exit_code=1),),
         "gates": (judgement(),),
+        "steps": (step(exit_code=fields.get("exit_code", 1)),),
     }
     return Parcel(**{**known, **fields})
 

@@ -1,5 +1,6 @@
 """One ruling over all runners: silence, strangers and stale parcels are never green."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import rulings
 
 from perfci.ci.act import Act
+from perfci.ci.comment import write_title
 from perfci.ci.conclusion import Conclusion, conclude
 from perfci.ci.merging import Ruling, find_parcels
 from perfci.ci.parcel import FILE
@@ -36,6 +38,9 @@ def test_nobody_at_all_is_not_green() -> None:
     assert rulings.ruling(runners=()).exit_code == ExitCode.MISSING_CELLS
 
 
+_OF_NOTHING = "says that all is well, of nothing that was done"
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
@@ -43,7 +48,8 @@ def test_nobody_at_all_is_not_green() -> None:
         ({"run_id": "4710"}, "reported of another run"),
         ({"attempt": 2}, "reported of attempt 2; this is attempt 1"),
         ({"act": Act.RUN}, "has done 'run', not 'gate'"),
-        ({"gates": ()}, "says that all is well, of no cell"),
+        ({"gates": ()}, _OF_NOTHING),
+        ({"steps": ()}, _OF_NOTHING),
         ({"base": "c" * 40}, "has judged by another base, 0123456789"),
     ],
 )
@@ -85,6 +91,26 @@ def test_a_regression_anywhere_is_a_regression() -> None:
     ruling = rulings.ruling(rulings.failed("h200"), rulings.red("a100"))
     assert ruling.exit_code == ExitCode.REGRESSION_OR_INCORRECT
     assert rulings.ruling(rulings.red("a100")).exit_code == ExitCode.REGRESSION_OR_INCORRECT
+
+
+def test_an_earlier_attempt_beside_this_one_is_no_second_report() -> None:
+    earlier = replace(rulings.red("a100"), attempt=1)
+    now = [replace(rulings.green(each), attempt=2) for each in rulings.RUNNERS]
+    assert rulings.ruling(earlier, *now, attempt=2).exit_code == ExitCode.FINE
+    (missing,) = rulings.ruling(earlier, now[0], attempt=2).missing
+    assert missing.problem == "reported of attempt 1; this is attempt 2"
+
+
+def test_a_parcel_is_never_better_than_its_steps_and_gates() -> None:
+    """Hand-made: what measures says the worst of them itself."""
+    known = rulings.green("a100")
+    (gate,) = known.gates
+    failed = replace(known, steps=(parcels.step(exit_code=5),))
+    ruling = rulings.ruling(rulings.green("h200"), failed)
+    assert (ruling.exit_code, conclude(ruling)) == (5, Conclusion.FAILURE)
+    assert write_title(ruling).endswith("a100: gate has ended with exit code 5")
+    denied = replace(known, gates=(replace(gate, exit_code=7),))
+    assert rulings.ruling(rulings.green("h200"), denied).exit_code == 7
 
 
 def test_a_parcel_is_never_better_than_its_cells() -> None:
@@ -160,6 +186,19 @@ def test_how_much_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = find_parcels([tmp_path])
     assert len(found.parcels) == 2
     assert "p02: too large together: not read" in found.unreadable
+
+
+def test_what_cannot_be_looked_at_has_nothing_in_it(tmp_path: Path) -> None:
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / FILE)
+    (tmp_path / "loop").mkdir()
+    (tmp_path / "loop" / FILE).symlink_to(FILE)
+    found = find_parcels([tmp_path, tmp_path / ("x" * 300)])
+    assert found.parcels == ()
+    assert found.unreadable == (
+        "loop/parcel.json: not there, or no plain file",
+        "pipe/parcel.json: not there, or no plain file",
+    )
 
 
 def test_a_link_to_a_parcel_elsewhere_is_not_followed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """perfci ci report: each recorded event, from its plan to its comment, check and exit code."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -297,6 +298,34 @@ def test_a_verdict_file_that_is_none_is_not_believed(walk: Walk) -> None:
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
     ended = walk.end("pull_request", _OWN)
     assert ended.err == "perfci: verdict.json: no verdict of version 1\n"
+    assert walk.checks == ["failure"]
+
+
+def test_a_verdict_file_that_never_ends_is_not_read(walk: Walk) -> None:
+    walk.measure("pull_request", _GREEN)
+    path = walk.folder / "artefacts" / "verdict" / "verdict.json"
+    path.unlink()
+    os.mkfifo(path)
+    ended = walk.end("pull_request", _OWN)
+    assert ended.err.startswith("perfci: verdict.json: not there, no plain file")
+    assert walk.checks == ["success"]
+
+
+def test_artefacts_of_an_earlier_attempt_take_nothing_away(walk: Walk) -> None:
+    """Whoever downloads all artefacts of a run has those of every attempt."""
+    walk.measure("pull_request_closed", _GREEN)
+    artefacts = walk.folder / "artefacts"
+    (artefacts / "verdict").rename(artefacts / "verdict-1")
+    walk.attempt = 2
+    walk.measure("pull_request_closed", _GREEN)
+    assert walk.end("pull_request_closed", _OWN).err == ""
+    assert walk.titles == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "loop"])
+def test_a_folder_that_cannot_be_looked_at_has_nothing_in_it(walk: Walk, name: str) -> None:
+    (walk.folder / "loop").symlink_to("loop")
+    assert walk.report("completed", "pull_request", _OWN, walk.folder / name).code == 0
     assert walk.checks == ["failure"]
 
 
