@@ -34,7 +34,7 @@ class Lines:
 def find_lines(path: str, patch: str) -> Lines | None:
     """The first lines in a row that a patch adds to a file; None where it only takes away."""
     number, first = 0, None  # lines count from 1: there is none before the first hunk
-    for line in patch.splitlines():
+    for line in patch.split("\n"):  # and no other sign that breaks one: sources hold form feeds
         hunk = _HUNK.match(line)
         if first is not None and (hunk or not line.startswith("+")):
             break

@@ -28,6 +28,7 @@ _PATCH = """@@ -1,4 +1,5 @@ def f(x):
         ("@@ -1,3 +0,0 @@\n-a\n-b\n-c", None),
         ("@@ -5 +7 @@\n-a\n+b\n\\ No newline at end of file", (7, 7)),
         ("@@ -1,2 +1 @@\n one\n-two\n@@ -9 +8,2 @@\n nine\n+ten", (9, 9)),
+        ("@@ -1,2 +1,2 @@\n a\f\n-b\n+c\x85@@ -1 +900 @@", (2, 2)),
         ("", None),
         ("no patch at all", None),
         ("+a line before any hunk", None),
