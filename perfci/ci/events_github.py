@@ -41,6 +41,11 @@ class _Payload:
         """The whole number at a path. Raises EventError where there is none."""
         return int(self._required(path, int))
 
+    def mapping_or_empty(self, path: str) -> Mapping[str, Any]:
+        """What lies at a path by names, nothing where nothing lies there. Raises EventError."""
+        found: Mapping[str, Any] = self._required(path, dict) if self.find(path) is not None else {}
+        return found
+
     def _required(self, path: str, kind: type) -> Any:
         found = self.find(path)
         if not isinstance(found, kind) or isinstance(found, bool):
@@ -151,7 +156,7 @@ def _schedule(payload: _Payload, variables: Mapping[str, str]) -> dict[str, Any]
 
 
 def _dispatch(payload: _Payload, variables: Mapping[str, str]) -> dict[str, Any]:
-    inputs = payload.find("inputs") or {}
+    inputs = payload.mapping_or_empty("inputs")
     return {
         "kind": Kind.DISPATCH,
         "ref": payload.text("ref"),

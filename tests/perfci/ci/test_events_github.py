@@ -1,6 +1,8 @@
 """GitHub's events as recorded: what perfci reads in each."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ from events import BASE, HEAD
 from perfci.ci.event import Event, Kind, Provider
 from perfci.ci.events_github import read_github
 from perfci.errors import EventError
+
+_RECORDED = sorted(
+    each for each in events.FOLDER.glob("*.json") if not each.stem.startswith("gitlab_")
+)
 
 
 def _read(tmp_path: Path, name: str, **variables: str) -> Event:
@@ -106,6 +112,27 @@ def test_what_was_filled_in_is_text(tmp_path: Path) -> None:
     variables = events.github("workflow_dispatch", tmp_path, GITHUB_EVENT_PATH=str(path))
     event = read_github(variables, tmp_path)
     assert event.inputs == (("act", "true"), ("range", ""), ("runner", "5"))
+
+
+_ODD: tuple[Any, ...] = (None, [], [5], {}, {"name": 5}, "x", "\u202e", 5, -1, True)
+
+
+@pytest.mark.parametrize("name", [each.stem for each in _RECORDED])
+def test_whatever_a_payload_holds_it_is_an_event_or_none(tmp_path: Path, name: str) -> None:
+    variables = events.github(name, tmp_path)
+    path = Path(variables["GITHUB_EVENT_PATH"])
+    for payload in _damaged(json.loads(path.read_text())):
+        path.write_text(json.dumps(payload))
+        with contextlib.suppress(EventError):
+            read_github(variables, tmp_path)
+
+
+def _damaged(value: Any) -> Iterator[Any]:
+    """The value with one part of it after the other replaced by what should not be there."""
+    yield from _ODD
+    if isinstance(value, dict):
+        for key in value:
+            yield from ({**value, key: each} for each in _damaged(value[key]))
 
 
 def _without(*names: str) -> dict[str, str]:
