@@ -104,7 +104,8 @@ class Forge:
         parsed = self._read(workflow, event)
         require_known(parsed, _WORKFLOW_KEYS, workflow)
         assert parsed["permissions"] == {}
-        if not _is_for(parsed[True], event, payload):
+        triggers = parsed.get("on", parsed.get(True))  # without quotes, YAML takes it for true
+        if not _is_for(triggers, event, payload):
             return None
         finished = Finished()
         contexts = {"github": self._github(event, payload), "vars": self.vars}
@@ -197,7 +198,7 @@ class Forge:
             raise UnknownError(f"runs-on: {labels}")
         if set(labels) & set(self.silent):
             return Job(name, "failure")  # as GitHub has it after a day
-        machine = self._machine(event)
+        machine = self.make_machine(event)
         inside = {
             **contexts,
             "runner": {"temp": str(machine.temp)},
@@ -207,7 +208,7 @@ class Forge:
         outputs = {key: str(steps.fill(value)) for key, value in job.get("outputs", {}).items()}
         return Job(name, "failure" if steps.has_failed else "success", steps, outputs)
 
-    def _machine(self, event: Mapping[str, str]) -> Machine:
+    def make_machine(self, event: Mapping[str, str]) -> Machine:
         """A new machine for one job, with nothing of the tests' own variables."""
         folder = self.folder / f"job-{next(self._numbers)}"
         kept = ("HOME", "LANG", "LC_ALL", "TMPDIR", "CUDA_VISIBLE_DEVICES")

@@ -99,7 +99,7 @@ def make_project(
     """A project with one variant at main, measured on runners that have no GPU."""
     remote, work = make_remote(folder), folder / "work"
     scratch.git(remote, "config", "uploadpack.allowAnySHA1InWant", "true")
-    _copy_perfci(work)
+    copy_perfci(work)
     _write_settings(work, runners)
     scratch.write_kernel(work, plain__cpp=variant)
     scratch.git(work, "init", "-q")
@@ -119,7 +119,7 @@ def make_project(
         yield Project(folder, remote, work, github, forge, base)
 
 
-def _copy_perfci(target: Path) -> None:
+def copy_perfci(target: Path) -> None:
     """What it takes to install perfci, as git has it."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import scratch
-import yaml
 from expressions import Missing, evaluate, fill_in, find_expressions, is_true, show
 
 _SHELLS = {
@@ -93,7 +92,7 @@ class Steps:
             self.done.append(Done(name, "skipped"))
             return
         outputs: dict[str, str] = {}
-        ended = self._use(step, outputs) if "uses" in step else self._script(step, outputs)
+        ended = self._use(step) if "uses" in step else self._script(step, outputs)
         outcome = "success" if ended.returncode == 0 else "failure"
         if "id" in step:
             self.contexts["steps"][step["id"]] = {"outputs": outputs, "outcome": outcome}
@@ -159,13 +158,9 @@ class Steps:
         self.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         return ended
 
-    def _use(
-        self, step: dict[str, Any], outputs: dict[str, str]
-    ) -> subprocess.CompletedProcess[str]:
+    def _use(self, step: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         name = step["uses"].partition("@")[0]
         inputs = {key: self.fill(value) for key, value in step.get("with", {}).items()}
-        if name == "./":
-            return self._compose(inputs, outputs)
         if name not in _ACTIONS:
             raise UnknownError(f"uses: {step['uses']}")
         try:
@@ -174,16 +169,6 @@ class Steps:
             said = f"{error} {getattr(error, 'stderr', '')}"
             return subprocess.CompletedProcess(name, 1, said)
         return subprocess.CompletedProcess(name, 0, "")
-
-    def _compose(
-        self, inputs: Mapping[str, Any], outputs: dict[str, str]
-    ) -> subprocess.CompletedProcess[str]:
-        """Carry out the action of this checkout; it sees its inputs and the job's variables."""
-        folder = self.machine.workspace
-        action = yaml.safe_load((folder / "action.yml").read_text())
-        ended, found = run_action(action, folder, self, inputs)
-        outputs.update(found)
-        return ended
 
 
 def run_action(
@@ -223,7 +208,6 @@ def run_action(
 
 def require_known(part: Mapping[Any, Any], known: set[str], where: str) -> None:
     """Raise UnknownError of a key that this driver does not know."""
-    # YAML takes `on` for true.
     if unknown := {str(each) for each in part if each is not True} - known:
         raise UnknownError(f"{where}: {', '.join(sorted(unknown))}")
 

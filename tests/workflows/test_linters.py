@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from projects import ROOT
 
 _PROGRAMS = Path(sys.executable).parent
@@ -50,6 +51,30 @@ def test_actionlint(planted: Path) -> None:
     assert code == 1
     assert "potentially untrusted" in found
     assert 'runtime "node20" is deprecated' in found
+
+
+def test_actionlint_of_the_action(tmp_path: Path) -> None:
+    """It takes an action for a workflow: so the steps are handed to it as those of one."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    inputs = {name: {"type": "string"} for name in action["inputs"]}
+    job = {
+        "runs-on": "ubuntu-24.04",
+        "timeout-minutes": 10,
+        "outputs": {name: each["value"] for name, each in action["outputs"].items()},
+        "steps": action["runs"]["steps"],
+    }
+    workflow = {
+        "name": "Action",
+        "on": {"workflow_call": {"inputs": inputs}},
+        "permissions": {},
+        "jobs": {"action": job},
+    }
+    path = tmp_path / "workflow.yml"
+    path.write_text(yaml.safe_dump(workflow))
+    assert _lint("actionlint", str(path)) == (0, "")
+    job["outputs"]["verdict"] = "${{ steps.nothing.outputs.verdict }}"
+    path.write_text(yaml.safe_dump(workflow))
+    assert _lint("actionlint", str(path))[0] == 1
 
 
 def test_zizmor(planted: Path) -> None:

@@ -74,6 +74,13 @@ def test_a_job_ends_leaves_no_token_and_pastes_nothing(name: str, job: dict[str,
     assert "secrets" not in str(job)
 
 
+def test_the_action_pastes_nothing_and_uses_no_other() -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    assert [list(find_expressions(each["run"])) for each in steps] == [[]] * len(steps)
+    with_token = [each["name"] for each in steps if "token" in str(each.get("env"))]
+    assert with_token == ["Say that it is being measured", "Say the verdict"]
+
+
 def test_a_machine_of_ones_own_is_handed_no_token() -> None:
     """Code of a fork can come there, once somebody has approved it."""
     own = [name for name, job in _jobs() if "self-hosted" in job["runs-on"]]
