@@ -43,6 +43,7 @@ _OVERTAKEN = re.compile(
     "|incorrect old value|cannot create .*lock",
     re.IGNORECASE,
 )
+_ELSEWHERE = "set TMPDIR to a folder with room"
 _NO_BRANCH = "couldn't find remote ref"
 _PUSH_FAILED = re.compile(r"\s*error: failed to push some refs.*")
 
@@ -84,8 +85,15 @@ def open_remote(root: Path, name: str) -> "Iterator[Remote]":
     urls = [value for key, value in settings if key == f"remote.{name}.url"]
     own = {f"remote.{name}.{each}" for each in _OF_A_REMOTE}
     reaching = [each for each in settings if each[0] in own or _REACHING.fullmatch(each[0])]
-    with TemporaryDirectory(prefix="perfci-", ignore_cleanup_errors=True) as folder:
+    with _temporary_folder() as folder:
         yield Remote(root, name, urls[0], Path(folder), _as_variables([*_ALWAYS, *reaching]))
+
+
+def _temporary_folder() -> "TemporaryDirectory[str]":
+    try:
+        return TemporaryDirectory(prefix="perfci-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise SyncError(f"no temporary folder can be made: {error.strerror}; {_ELSEWHERE}") from None
 
 
 class Remote:
@@ -186,7 +194,11 @@ class Remote:
 
     def _fed(self, text: bytes, *arguments: str) -> str:
         reads = self._folder / "input"
-        reads.write_bytes(text)
+        try:
+            reads.write_bytes(text)
+        except OSError as error:
+            problem = f"{reads} cannot be written: {error.strerror}"
+            raise SyncError(f"{problem}; {_ELSEWHERE}") from None
         return self._local(*arguments, reads=reads)
 
     def _reach(self, verb: str, *arguments: str) -> str:
@@ -201,11 +213,16 @@ class Remote:
         said = [*(row[-1] for row in rows), _PUSH_FAILED.sub("", answer.complaint)]
         complaint = one_line("; ".join(each for each in said if each))
         problem = f"{one_line(where)} cannot {verb}: {complaint}"
-        spoken = f"{answer.output} {answer.complaint}"
-        if _OVERTAKEN.search(spoken):
-            raise OvertakenError(f"{problem}; others were faster again and again: try again later")
-        if _REFUSED.search(spoken):
-            raise SyncError(f"{problem}; see to it that it is there and that you may read and push")
+        # What git says of the push by itself comes first: a hook may say anything beside it.
+        for spoken in (" ".join(row[-1] for row in rows), answer.complaint):
+            if _OVERTAKEN.search(spoken):
+                raise OvertakenError(
+                    f"{problem}; others were faster again and again: try again later"
+                )
+            if _REFUSED.search(spoken):
+                raise SyncError(
+                    f"{problem}; see to it that it is there and that you may read and push"
+                )
         raise UnreachableError(f"{problem}; once it can be reached, run the same command again")
 
 

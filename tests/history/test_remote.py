@@ -252,6 +252,21 @@ def test_a_repository_without_remotes_is_told(tmp_path: Path, remote: Path) -> N
         pass
 
 
+def test_without_room_for_what_goes_between_it_says_what_to_do(
+    tmp_path: Path, clone: Callable[..., Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, room = clone(), tmp_path / "room"
+    monkeypatch.setattr("tempfile.tempdir", str(room))
+    with pytest.raises(SyncError, match=r"no temporary folder can be made.*set TMPDIR"):
+        ours.sync()
+    room.mkdir()
+    with open_remote(ours.path, "origin") as there:
+        (folder,) = room.iterdir()
+        (folder / "input").mkdir()  # which no file can be written to, as on a full disk
+        with pytest.raises(SyncError, match=r"input cannot be written.*set TMPDIR"):
+            there.push("perf-history-2026", None, {"a": b"b"})
+
+
 def test_nothing_is_left_of_it(
     tmp_path: Path, clone: Callable[..., Clone], monkeypatch: pytest.MonkeyPatch
 ) -> None:

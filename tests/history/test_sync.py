@@ -215,7 +215,8 @@ class TestOvertaken:
     def test_it_is_not_tried_for_ever(self, remote: Path, clone: Callable[..., Clone]) -> None:
         ours = clone()
         ours.record(rich_run("r1"))
-        write_hook(remote, "update", "echo 'cannot lock ref' >&2; exit 1")
+        scratch.git(remote, "config", "core.filesRefLockTimeout", "0")
+        (remote / "refs" / "heads" / f"{BRANCH}.lock").touch()  # somebody else is at it
         with pytest.raises(OvertakenError, match=r"others were faster .*: try again later"):
             ours.sync()
         assert len(ours.waits_s) == 39
@@ -245,6 +246,20 @@ def test_a_refusal_is_told_at_once(remote: Path, clone: Callable[..., Clone]) ->
     assert "pre-receive hook declined" in message
     assert "see to it that" in message
     assert "\n" not in message
+    assert ours.waits_s == []
+
+
+@pytest.mark.parametrize("hook", ["pre-receive", "update"])
+def test_a_hook_may_say_anything_beside_its_refusal(
+    remote: Path, clone: Callable[..., Clone], hook: str
+) -> None:
+    """Git says the like of a branch that has moved on, which is tried again and again."""
+    ours = clone()
+    ours.record(rich_run("r1"))
+    words = "[rejected] cannot lock ref; failed to update; reference already exists"
+    write_hook(remote, hook, f"echo '{words}' >&2; exit 1")
+    with pytest.raises(SyncError, match=r"hook declined.*see to it that"):
+        ours.sync()
     assert ours.waits_s == []
 
 
