@@ -67,7 +67,7 @@ class Fault:
 class Pull:
     """A pull request; ``labelled`` are labels, each with the time when it was put on, and who did.
 
-    Nobody is an account that is gone.
+    Nobody is an account that is gone. ``unlabelled`` are those that were taken off, likewise.
     """
 
     number: int
@@ -76,6 +76,7 @@ class Pull:
     repository: str | None = REPOSITORY
     labels: list[str] = field(default_factory=list)
     labelled: list[tuple[str, str, int | None]] = field(default_factory=list)
+    unlabelled: list[tuple[str, str, int | None]] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
     state: str = "open"
 
@@ -205,15 +206,22 @@ class GitHubDouble:
 
     def _list_events(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:
         self._known(query, "per_page", "page")
+        pull = self._find_pull(number)
+        kinds = {"labeled": pull.labelled, "unlabeled": pull.unlabelled}
+        pushed = {"id": 0, "event": "head_ref_force_pushed", "created_at": "2026-01-31T11:59:00Z"}
         return 200, [
-            {
-                "id": n,
-                "event": "labeled",
-                "label": {"name": label},
-                "created_at": moment,
-                "actor": actor and {"id": actor, "login": f"user-{actor}"},
-            }
-            for n, (label, moment, actor) in enumerate(self._find_pull(number).labelled)
+            pushed,
+            *(
+                {
+                    "id": 1,
+                    "event": kind,
+                    "label": {"name": label},
+                    "created_at": moment,
+                    "actor": actor and {"id": actor, "login": f"user-{actor}"},
+                }
+                for kind, found in kinds.items()
+                for label, moment, actor in found
+            ),
         ]
 
     def _list_comments(self, number: str, query: Any, _body: Any) -> tuple[int, Any]:
@@ -267,6 +275,8 @@ class GitHubDouble:
             for each in self.check_runs
             if each["head_sha"] == sha and each["name"] == query["check_name"][0]
         ]
+        if query.get("filter", ["latest"]) != ["all"]:
+            rows = rows[-1:]  # of each name
         return 200, {"total_count": len(rows), "check_runs": rows}
 
     def _show_check_run(self, check: dict[str, Any]) -> dict[str, Any]:

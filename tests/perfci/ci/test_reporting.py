@@ -208,6 +208,7 @@ def test_a_label_from_an_earlier_commit_approves_nothing(forked: Scene) -> None:
         ("perf-approved", "2026-01-31T12:00:05Z", MEMBER),
         ("docs", "2026-01-31T11:59:55Z", MEMBER),
     ]
+    forked.pull.unlabelled = [_APPROVED]
     assert forked.end(*_GREEN, **_FORK) == 9
     assert forked.checks == [("completed", "action_required")]
 
