@@ -96,6 +96,11 @@ def test_what_may_write_checks_out_the_default_branch_alone() -> None:
     assert "github.ref == 'refs/heads/main'" in _job("perf.yml", "record")["if"]
 
 
+def test_a_run_that_is_cancelled_leaves_no_verdict_that_passes() -> None:
+    """A job that is skipped passes for a check that is required."""
+    assert _job("perf.yml", "verdict")["if"].startswith("${{ always() && ")
+
+
 def test_git_finds_the_token_in_the_variables_of_the_step_that_records() -> None:
     step = next(each for each in _job("perf.yml", "record")["steps"] if "env" in each)
     variables = {**step["env"], "GITHUB_TOKEN": "token-1", "GIT_CONFIG_GLOBAL": "/dev/null"}
