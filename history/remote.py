@@ -93,7 +93,9 @@ def _temporary_folder() -> "TemporaryDirectory[str]":
     try:
         return TemporaryDirectory(prefix="perfci-", ignore_cleanup_errors=True)
     except OSError as error:
-        raise SyncError(f"no temporary folder can be made: {error.strerror}; {_ELSEWHERE}") from None
+        raise SyncError(
+            f"no temporary folder can be made: {error.strerror}; {_ELSEWHERE}"
+        ) from None
 
 
 class Remote:

@@ -61,6 +61,11 @@ class Finished:
         return "failure" if "failure" in self.results.values() else "success"
 
     @property
+    def summaries(self) -> str:
+        """What its jobs have written into the summary of the run."""
+        return "".join(job.steps.summary for job in self.jobs.values() if job.steps)
+
+    @property
     def printed(self) -> str:
         return "".join(f"=== {job.name}: {job.result}\n{job.printed}" for job in self.jobs.values())
 

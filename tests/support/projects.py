@@ -13,11 +13,12 @@ import events
 import planted
 import scratch
 from forge import Finished, Forge
-from github_double import REPOSITORY, TOKEN, GitHubDouble, Pull, serving
+from github_double import MEMBER, REPOSITORY, TOKEN, GitHubDouble, Pull, serving
 from remotes import make_remote
 
 ROOT = Path(__file__).parents[2]
 VARIANT = "kernels/axpb/plain.cpp"
+_CREATED_AT = "2026-11-02T09:00:00Z"
 _LEFT_OUT = ("kernels/", "tests/", "docs/", "examples/", "benchmarks/")
 
 
@@ -41,7 +42,10 @@ class Project:
     def request(
         self, text: str, name: str = "pull_request", repository: str = REPOSITORY
     ) -> Finished:
-        """Open a pull request with another text of the variant, and let both workflows run."""
+        """Let both workflows run about a pull request with another text of the variant.
+
+        A label that the event tells of was put on by the member who has started the run.
+        """
         scratch.git(self.work, "switch", "-q", "-c", "topic")
         head = planted.commit(self.work, "Change", text)
         scratch.git(self.work, "switch", "-q", "--detach", self.base)
@@ -50,7 +54,10 @@ class Project:
         scratch.git(self.work, "push", "-q", "origin", *refs)
         patch = scratch.git(self.work, "diff", "-U3", self.base, head, "--", VARIANT)
         file = {"filename": VARIANT, "status": "modified", "patch": patch[patch.index("@@") :]}
-        self.github.pulls[7] = Pull(7, head, "topic", repository, files=[file])
+        pull = Pull(7, head, "topic", repository, files=[file])
+        if name.endswith("_labeled"):
+            pull.labelled = [("perf-approved", _CREATED_AT, MEMBER)]
+        self.github.pulls[7] = pull
         self._tell("requested", head, repository)
         shas = {events.BASE: self.base, events.HEAD: head, events.MERGE: merge}
         finished = self._run(name, shas, merge)
@@ -71,7 +78,9 @@ class Project:
         payload = json.loads(path.read_text())
         payload["workflow_run"].update(
             run_attempt=1,
-            run_started_at=payload["workflow_run"]["created_at"],
+            created_at=_CREATED_AT,
+            run_started_at=_CREATED_AT,
+            actor={"id": MEMBER},
             head_repository={"full_name": repository},
             **run,
         )

@@ -72,6 +72,7 @@ def test_a_pull_request_that_is_30_percent_slower_is_red(project: Project) -> No
     }, finished.printed
     assert project.checks == ["failure"]
     assert "✗ perfci: 1 slower" in project.comment
+    assert "✗ perfci: 1 slower" in finished.summaries
     (check,) = project.github.check_runs
     assert [each["path"] for each in check["annotations"]] == ["kernels/axpb/plain.cpp"]
 
@@ -87,6 +88,19 @@ def test_a_fork_that_nobody_has_approved_runs_nothing(project: Project) -> None:
     }, finished.printed
     assert project.checks == ["action_required"]
     assert project.github.comments == []
+
+
+@pytest.mark.long
+def test_a_commit_of_a_fork_is_measured_once_it_is_approved(project: Project) -> None:
+    finished = project.request(_HARMLESS, "pull_request_fork_labeled", "stranger/kernels")
+    assert finished.results == {
+        "plan": "success",
+        "measure (h200)": "success",
+        "record": "skipped",
+        "verdict": "success",
+    }, finished.printed
+    assert project.checks == ["success"]
+    assert "✓ perfci: 1 unchanged" in project.comment
 
 
 @pytest.mark.long
