@@ -48,6 +48,22 @@ def test_a_push_is_recorded_and_seen_elsewhere(project: Project) -> None:
 
 
 @pytest.mark.long
+def test_a_backfill_records_what_lies_between(project: Project) -> None:
+    shas = [planted.commit(project.work, f"Step {n}", planted.other(n)) for n in (2, 3)]
+    scratch.git(project.work, "push", "-q", "origin", "main")
+    finished = project.dispatch("workflow_dispatch_backfill")
+    assert finished.results == {
+        "plan": "success",
+        "measure (h200)": "success",
+        "record": "success",
+        "verdict": "success",
+    }, finished.printed
+    scratch.perfci(project.work, "history", "sync")
+    runs = json.loads(scratch.perfci(project.work, "history", "ls", "--json").stdout)
+    assert {each["commit"]["sha"] for each in runs} == set(shas)
+
+
+@pytest.mark.long
 def test_a_harmless_pull_request_is_green(project: Project) -> None:
     finished = project.request(_HARMLESS)
     assert finished.results == {
