@@ -9,9 +9,10 @@ from perfci import __version__
 from perfci.ci import clone
 from perfci.ci.act import Act
 from perfci.ci.child import Ended, call, find_error
+from perfci.ci.entries import is_plain_file
 from perfci.ci.event import Event
 from perfci.ci.judgement import Judgement
-from perfci.ci.parcel import FILE, LARGEST_PARCEL_BYTES, Parcel, Step, write_parcel
+from perfci.ci.parcel import FILE, LARGEST_PARCEL_BYTES, Parcel, Step, is_file_name, write_parcel
 from perfci.ci.plan import Plan, make_plan
 from perfci.config import Config
 from perfci.device import has_gpu_driver
@@ -307,9 +308,15 @@ _VERDICTS = (
 
 
 def _collect(task: Task) -> tuple[tuple[str, ...], str]:
-    """The run files that were written, each with what the event knows of it; and what is wrong."""
+    """The run files that were written, each with what the event knows of it; and what is wrong.
+
+    The code that was measured may have left there what it likes.
+    """
     names, problem = [], ""
     for path in sorted(task.out.glob(f"*{_RUN_FILE}")):
+        if not (is_file_name(path.name) and is_plain_file(path)):
+            problem = f"{one_line(path.name)}: no run file that perfci has written"
+            continue
         try:
             write_run_file(path, _completed(read_run_file(path), task))
             names.append(path.name)

@@ -164,9 +164,14 @@ def _require_plain_file(path: Path) -> None:
         raise ParcelError(f"{one_line(str(path))}: not there, or no plain file")
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a file in a parcel may be called so."""
+    return _NAME.fullmatch(name) is not None
+
+
 def _require_file_names(names: tuple[str, ...]) -> None:
     for each in names:
-        if not _NAME.fullmatch(each):
+        if not is_file_name(each):
             raise ValueError(f"{one_line(repr(each), limit=60)} is no name of a file in a parcel")
 
 

@@ -1,5 +1,6 @@
 """perfci ci measure: what a runner does about an event, and the parcel that it leaves."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import events
 import pytest
+import records
 import scratch
 
 from perfci.ci.act import Act
@@ -15,7 +17,8 @@ from perfci.ci.measurement import Task, measure_event, open_parcel
 from perfci.ci.parcel import Parcel, read_parcel
 from perfci.ci.providers import read_event
 from perfci.config import load_config
-from perfci.history.codec import read_run_file
+from perfci.errors import UsageError
+from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.stores import open_store
 
 _SLOWER = scratch.body("for (int r = 0; r < 8; ++r) for (int64_t i = 0; i < count; ++i)"
@@ -405,6 +408,22 @@ def test_what_gets_in_the_way_leaves_a_parcel_too(
     parcel = read_parcel(out)
     assert (parcel.exit_code, parcel.runner, parcel.head) == (code, "gpu", event.head)
     assert parcel.error.startswith(words)
+
+
+def test_what_code_under_test_has_left_is_no_run_file(root: Path, tmp_path: Path) -> None:
+    event, out = read_event({}, root), tmp_path / "parcel"
+    open_parcel(out)
+    task = Task(event=event, runner="", root=root, folder=root, out=out)
+
+    def say(line: str) -> None:
+        for name in ("good", "not ours", "-rf"):
+            write_run_file(out / f"{name}.json.gz", records.run())
+        (out / "link.json.gz").symlink_to(out / "good.json.gz")
+        os.mkfifo(out / "pipe.json.gz")
+        raise UsageError("seen")
+
+    assert measure_event(task, load_config(root, environment={}), say=say).error == "seen"
+    assert read_parcel(out).runs == ("good.json.gz",)
 
 
 def test_a_runner_has_a_name(root: Path, tmp_path: Path) -> None:
