@@ -3,6 +3,7 @@
 The verdict is not GitHub's to change: what it does not take is a line for whoever reads the log.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -92,21 +93,23 @@ class Reporter:
         pulls = self._find_pulls()
         pull = next(iter(pulls), None)
         ruling = rule(self.attempt, claim, found, self.project.settings, self._look_at_fork(pulls))
-        said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_BYTES))
-        try:
-            is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
-        except SupersededError:
-            return ruling
-        replacing = Replacing.STALE if ruling.act is Act.NOTHING else Replacing.ANY
-        self._comment(self._desk(is_ended=True), pull, said.summary, replacing)
-        if is_shown and pull is not None and ruling.exit_code != ExitCode.FINE:
-            self._try("annotations", lambda: self._annotate(pull, ruling, said), None)
+        with contextlib.suppress(SupersededError):  # the newer attempt says the rest
+            self._say(ruling, pull)
         return ruling
 
     def write(self, ruling: Ruling, longest_bytes: int) -> str:
         """The ruling in Markdown."""
         place = Place(check=self.project.check, url=self.attempt.url)
         return write_markdown(ruling, place, longest_bytes=longest_bytes)
+
+    def _say(self, ruling: Ruling, pull: Pull | None) -> None:
+        """Say a ruling in check run, comment and annotations. Raises SupersededError."""
+        said = Said(title=write_title(ruling), summary=self.write(ruling, LONGEST_BYTES))
+        is_shown = self._try("check run", lambda: self._end_check(ruling, said), False)  # noqa: FBT003
+        replacing = Replacing.STALE if ruling.act is Act.NOTHING else Replacing.ANY
+        self._comment(self._desk(is_ended=True), pull, said.summary, replacing)
+        if is_shown and pull is not None and ruling.exit_code != ExitCode.FINE:
+            self._try("annotations", lambda: self._annotate(pull, ruling, said), None)
 
     def _desk(self, *, is_ended: bool) -> Desk:
         attempt = self.attempt

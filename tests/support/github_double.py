@@ -93,6 +93,7 @@ class GitHubDouble:
         self.calls: list[tuple[str, str]] = []
         self.unknown: list[str] = []
         self.faults: list[Fault] = []
+        self.befores: dict[int, Callable[[], object]] = {}
         self.meetings: list[tuple[str, str, threading.Barrier]] = []
         self.url = ""
         self._numbers = count(1)
@@ -111,6 +112,10 @@ class GitHubDouble:
     def fail_call(self, number: int, **how: Any) -> None:
         """Let the call of that number, the first being 0, go wrong."""
         self.faults.append(Fault("*", "", number=number, **how))
+
+    def before(self, number: int, action: Callable[[], object]) -> None:
+        """Let something happen before the call of that number is carried out."""
+        self.befores[number] = action
 
     def meet(self, method: str, path: str, parties: int = 2) -> None:
         """Let the first calls of that kind wait for one another, once they are carried out."""
@@ -369,6 +374,7 @@ class _Handler(BaseHTTPRequestHandler):
         text = self.rfile.read(length)
         body = json.loads(text) if text else None
         double.calls.append((self.command, self.path))
+        double.befores.pop(len(double.calls) - 1, lambda: None)()
         fault = self._take_fault(double)
         if fault is not None and (fault.status != 200 or fault.page is not None):
             answer = fault.page if fault.page is not None else {"message": fault.message}
@@ -434,4 +440,5 @@ def serving() -> Iterator[GitHubDouble]:
         thread.join()
         server.server_close()
     assert not double.unknown, double.unknown
+    assert not double.befores, f"calls that were never made: {[*double.befores]}"
     assert not double.faults, f"faults that nobody met: {double.faults}"

@@ -136,6 +136,19 @@ def test_an_attempt_that_a_newer_one_has_overtaken_writes_no_comment(scene: Scen
     assert scene.checks == [("completed", "cancelled"), ("in_progress", None)]
 
 
+def test_a_newer_attempt_may_begin_before_any_call_of_an_older_ones_report(scene: Scene) -> None:
+    github = scene.github
+    scene.end(*_RED)
+    count = len(github.calls)
+    assert github.check_runs[0]["annotations"]
+    for call in range(count):
+        github.check_runs.clear()
+        github.comments.clear()
+        github.before(len(github.calls) + call, scene.reporter(**_RERUN).start)
+        assert scene.end(*_RED) == 1
+        assert ("in_progress", None) in scene.checks
+
+
 def test_a_pull_request_that_has_moved_on_gets_no_comment(scene: Scene) -> None:
     scene.pull.head = "9" * 40
     scene.end(rulings.red("h200"), rulings.green("a100"))
