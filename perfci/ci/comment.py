@@ -72,10 +72,12 @@ def write_markdown(ruling: Ruling, place: Place, *, longest_bytes: int) -> str:
 
 def _write(ruling: Ruling, place: Place, rows: int) -> str:
     symbol = SYMBOLS[conclude(ruling)]
+    environments = _find_environment_changes(ruling)
     parts = [
         f"### {symbol} {escape(place.check)}: {escape(write_title(ruling))}",
         *_write_head(ruling),
-        *(write_environment(each) for each in _find_environment_changes(ruling)),
+        *(write_environment(each) for each in environments[:rows]),
+        *count_cut(len(environments) - rows),
         write_list(
             "The head changes the rules. Nothing of it counts here:", _find_changes(ruling), rows
         ),
@@ -112,9 +114,8 @@ def _write_reports(reports: Sequence[Report], rows: int) -> str:
         return ""
     ordered = sorted(reports, key=lambda each: (not each.problem, each.exit_code == 0))
     lines = ["| verdict | runner | device | |", "| - | - | - | - |"]
-    for each in ordered[:rows]:
-        lines += [f"| {' | '.join(row)} |" for row in _report_rows(each)]
-    return "\n".join([*lines, *count_cut(len(ordered) - rows)])
+    told = [f"| {' | '.join(row)} |" for each in ordered for row in _report_rows(each)]
+    return "\n".join([*lines, *told[:rows], *count_cut(len(told) - rows)])
 
 
 def _report_rows(report: Report) -> Iterator[tuple[str, ...]]:
@@ -206,7 +207,11 @@ def _write_details(ruling: Ruling, rows: int) -> Iterator[tuple[str, str]]:
         write_list("", [*_find_means(ruling)], rows),
     )
     yield "Errors and memory that changed besides", write_list("", [*_find_figures(ruling)], rows)
-    yield "Over time: decides nothing here", "\n\n".join(_write_past(ruling, rows))
+    past = [*_write_past(ruling, rows)]
+    yield (
+        "Over time: decides nothing here",
+        "\n\n".join([*past[:rows], *count_cut(len(past) - rows)]),
+    )
 
 
 def _find_commands(ruling: Ruling) -> list[str]:

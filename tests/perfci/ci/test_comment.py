@@ -14,6 +14,7 @@ from gates import comparison
 from perfci.ci.act import Act
 from perfci.ci.comment import Place, write_markdown, write_title
 from perfci.ci.merging import Ruling
+from perfci.gate.past import Since
 from perfci.history.model import Verdict
 from perfci.history.text import one_line
 
@@ -166,6 +167,24 @@ def test_it_is_never_longer_than_github_takes(character: str) -> None:
     assert re.search(r"\nand [\d,]+ more\n", text)
     assert text.count("<details>") == text.count("</details>")
     assert "1 incorrect, 2,000 slower, 1 unchanged" in text
+    assert "verdict.json" in text
+
+
+def test_whatever_there_is_much_of_the_worst_is_shown() -> None:
+    """Hand-made: a runner has a handful of devices, and each is in one environment."""
+    parcel = rulings.gated("h200", [comparison(Verdict.UNCHANGED)])
+    (gate,) = parcel.gates
+    since = Since(name="v" * 200, commit=gate.base, comparisons=gate.comparisons)
+    many = tuple(
+        replace(gate, since=(since,), environment_change=f"torch {n}{'x' * 300}")
+        for n in range(400)
+    )
+    worst = rulings.gated("h200", [comparison(Verdict.INCORRECT, "worst")]).gates
+    text = _write(rulings.ruling(replace(parcel, gates=(*many, *worst)), runners=("h200",)))
+    assert len(text.encode()) <= 65_000
+    assert "| rope/worst/headline" in text
+    assert text.count("<details>") == text.count("</details>")
+    assert text.count(" more\n") >= 3
     assert "verdict.json" in text
 
 
