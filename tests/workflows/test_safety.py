@@ -74,6 +74,13 @@ def test_a_job_ends_leaves_no_token_and_pastes_nothing(name: str, job: dict[str,
     assert "secrets" not in str(job)
 
 
+def test_the_guide_names_what_the_action_takes_and_gives() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    guide = (ROOT / "docs/ci.md").read_text().partition("### The action")[2]
+    named = set(re.findall(r"`(\w+)`", guide.partition("\n## ")[0]))
+    assert {*action["inputs"], *action["outputs"]} <= named
+
+
 def test_the_action_pastes_nothing_and_uses_no_other() -> None:
     steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
     assert [list(find_expressions(each["run"])) for each in steps] == [[]] * len(steps)
