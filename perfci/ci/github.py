@@ -5,6 +5,7 @@ connection up to ten times, sleeping inside; here each call is one request, and 
 about a failure is decided by ``perfci.ci.patience``.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -135,10 +136,16 @@ class Repository:
             return [_pull(each) for each in pulls]
 
     def list_open(self, numbers: Sequence[int]) -> list[Pull]:
-        """Those of the pull requests with these numbers that are open."""
-        with _translated():
-            pulls = [self._repository.get_pull(each) for each in numbers]
-            return [_pull(each) for each in pulls if each.state == "open"]
+        """Those of the pull requests with these numbers that are there and open.
+
+        GitHub's events may name some of another repository, a fork that takes in a branch of this.
+        """
+        found = []
+        for each in numbers:
+            with _translated(), contextlib.suppress(UnknownObjectException):
+                pull = self._repository.get_pull(each)
+                found += [_pull(pull)] if pull.state == "open" else []
+        return found
 
     def list_changed_files(self, number: int) -> list[ChangedFile]:
         """The files that a pull request changes."""

@@ -144,9 +144,9 @@ class Reporter:
         return sorted(fitting, key=lambda each: each.number)
 
     def _list_pulls(self) -> list[Pull]:
-        """The open pull requests that this attempt may be of; of a fork's GitHub names none."""
+        """The open pull requests that this attempt may be of; of a fork all that there are."""
         attempt = self.attempt
-        if attempt.pulls:
+        if attempt.pulls and not attempt.is_fork:
             return self.repository.list_open(attempt.pulls)
         owner = (attempt.head_repository or "").partition("/")[0]
         return self.repository.list_pulls(owner, attempt.branch)

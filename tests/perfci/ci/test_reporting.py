@@ -165,7 +165,8 @@ def test_a_pull_request_of_the_same_branch_in_a_fork_is_another(scene: Scene) ->
 
 def test_of_pull_requests_that_github_names_one_is_it(scene: Scene) -> None:
     scene.github.pulls[2] = Pull(2, parcels.HEAD, "topic")
-    scene.end(*_GREEN, pulls=(3,))
+    scene.end(*_GREEN, pulls=(99, 3))  # the first is another repository's
+    assert scene.said == []
     assert [each["pull"] for each in scene.github.comments] == [3]
     scene.pull.state = "closed"
     scene.end(*[replace(each, attempt=2) for each in _GREEN], **_RERUN, pulls=(3,))
@@ -248,7 +249,7 @@ def test_a_fork_cannot_choose_by_which_of_its_pull_requests_it_is_judged(forked:
     other = replace(forked.pull, number=2, files=_FILES[:1])  # the same commit for another branch
     forked.github.pulls = {2: other, 3: forked.pull}
     forked.reporter(**_FORK).start()
-    assert forked.end(**_FORK) == 9
+    assert forked.end(pulls=(2,), **_FORK) == 9
     assert forked.checks == [("completed", "action_required")]
     forked.pull.labelled = [_APPROVED]
     assert forked.end(*_GREEN, **_FORK) == 0
