@@ -9,11 +9,15 @@ from perfci.history.model import Commit, RunSummary
 from perfci.history.stores import Store
 from perfci.history.text import one_line
 
+_RECENT = 100
+
 
 def find_run(
     store: Store, where: Path, *, revision: str | None, run_id: str | None, testbed: str | None
 ) -> RunSummary:
     """The run of that id, or the newest at a revision, or without one the newest of all.
+
+    The newest of all is by itself: a side of a gate or a bisection has what had to be measured.
 
     Raises UsageError where an id is given beside others, MissingError where there is none.
     """
@@ -25,11 +29,11 @@ def find_run(
         return next(each for each in runs if each.run_id == run.run_id)
     if revision is not None:
         return runs_at(store, where, revision, testbed=testbed)[0]
-    newest = store.runs(testbed=testbed, studies=False, limit=1)
+    newest = store.runs(testbed=testbed, studies=False, limit=_RECENT)
     if not newest:
         of = f" of testbed '{testbed}'" if testbed else ""
         raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
-    return newest[0]
+    return next((run for run in newest if not run.pair), newest[0])
 
 
 def runs_at(

@@ -19,10 +19,11 @@ _RUN_COLUMNS = (
     Column("run"),
     Column("started"),
     Column("commit"),
+    Column("by"),
     Column("testbed", shrinks=True),
-    Column("passed", align="right"),
     Column("failed", align="right"),
 )
+_LONGEST_TRIGGER = 8
 _VARIANT_COLUMNS = (
     Column("variant", shrinks=True),
     Column("kind"),
@@ -32,19 +33,23 @@ _VARIANT_COLUMNS = (
 
 
 def run_list(runs: Sequence[RunSummary]) -> list[str]:
-    """Write runs, one a line, in the order given; ids are cut to what tells them apart."""
+    """Write runs, one a line, in the order given; ids are cut to what tells them apart.
+
+    Each with what started it, and how many of the cells that were not skipped have failed.
+    """
     length = _find_telling_length([run.run_id for run in runs])
     rows = []
     for run in runs:
         counts = Counter(dict(run.status_counts))
+        passed, failed = counts[Status.PASSED], count_failures(counts)
         rows.append(
             (
                 run.run_id[:length],
                 units.format_date(run.started_at),
                 name_commit(run.commit),
+                one_line(run.trigger, limit=_LONGEST_TRIGGER),
                 run.environment.testbed,
-                units.format_count(counts[Status.PASSED]),
-                units.format_count(count_failures(counts)),
+                f"{units.format_count(failed)} of {units.format_count(failed + passed)}",
             )
         )
     return lay_out(_RUN_COLUMNS, rows)

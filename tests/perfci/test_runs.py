@@ -9,7 +9,7 @@ from records import MOMENT, SHA, run
 from perfci.errors import MissingError
 from perfci.history.model import Commit
 from perfci.history.stores import open_store
-from perfci.runs import newest_run_of
+from perfci.runs import find_run, newest_run_of
 
 _CLEAN = Commit(sha=SHA, committed_at=MOMENT)
 _DIRTY = replace(_CLEAN, dirty="d1")
@@ -47,3 +47,13 @@ def test_a_tree_without_a_run_is_said(
         store.add(run())
         with pytest.raises(MissingError, match=message):
             newest_run_of(store, commit, testbed)
+
+
+def test_the_newest_run_of_all_is_by_itself_where_there_is_one(tmp_path: Path) -> None:
+    alone = run(run_id="alone")
+    side = replace(alone, run_id="side", pair="p", started_at=MOMENT.replace(hour=23))
+    with open_store(f"sqlite:///{tmp_path}/history.db") as store:
+        store.add(replace(side, trigger="gate"))
+        assert find_run(store, tmp_path, revision=None, run_id=None, testbed=None).run_id == "side"
+        store.add(alone)
+        assert find_run(store, tmp_path, revision=None, run_id=None, testbed=None).run_id == "alone"

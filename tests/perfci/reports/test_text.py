@@ -20,13 +20,13 @@ def _render(lines: list[str]) -> str:
 def test_run_list() -> None:
     dirty = replace(
         _RUN, run_id="20260301T150000-9a2b", commit=replace(_RUN.commit, dirty="d1"),
-        status_counts=(),
+        status_counts=(), trigger="gate",
     )  # fmt: skip
     assert _render(run_list([_RUN, dirty])) == (
         """\
-  run          started            commit            testbed  passed  failed
-  20260301T14  2026-03-01 14:05Z  0123456789        bench     1,200       3
-  20260301T15  2026-03-01 14:05Z  0123456789+dirty  bench         0       0"""
+  run          started            commit            by     testbed      failed
+  20260301T14  2026-03-01 14:05Z  0123456789        local  bench    3 of 1,203
+  20260301T15  2026-03-01 14:05Z  0123456789+dirty  gate   bench        0 of 0"""
     )
 
 
