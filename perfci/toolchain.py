@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -175,6 +176,19 @@ def torch_version() -> str | None:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def require_torch() -> None:
+    """Raise BuildEnvironmentError where kernels cannot be run for want of torch."""
+    try:
+        is_there = importlib.util.find_spec("torch") is not None
+    except ValueError:  # it is kept from being imported
+        is_there = False
+    if not is_there:
+        raise BuildEnvironmentError(
+            f"torch is not installed for {sys.executable}: install the one that kernels are to "
+            "run with there (pip install torch)"
+        )
 
 
 def torch_cuda_version() -> str | None:

@@ -23,10 +23,11 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    server_for,
     store_option,
 )
 from perfci.cli.record import counted, keep
-from perfci.config import Config, child_environment
+from perfci.config import Config
 from perfci.decision.compare import Floors, to_ratio
 from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
@@ -47,7 +48,6 @@ from perfci.reports.bisect import bisect_text, find_commands, interval_of
 from perfci.selection import Selection, refuse_unknown
 from perfci.suggest import did_you_mean
 from perfci.timers import TIMERS, timers_on
-from perfci.workers.passes import PassServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +158,7 @@ def command(
 
 
 def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
-    compiling = any(v.declaration.compiles for each in base.kernels for v in each.variants)
-    server = PassServer(child_environment(base.config.cache), compiling=compiling)
+    server = server_for(base.kernels, base.config)
     targets = find_targets(request.device, server.probe_gpus)
     if len(targets) != 1:
         raise UsageError("a bisection measures on one device: name one with --device")

@@ -16,10 +16,11 @@ from perfci.cli.options import (
     make_folder,
     selection_of,
     selection_options,
+    server_for,
     store_option,
 )
 from perfci.cli.record import counted, keep, say_unwatched
-from perfci.config import Config, child_environment
+from perfci.config import Config
 from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
 from perfci.errors import UsageError
@@ -145,7 +146,7 @@ def command(
     ends = find_ends(root, config, base=base, head=head)
     with _opened(request) as history:
         with check_out(config, root, ends, kernels=config.kernels if kernels else None) as sides:
-            server = _server_of(sides)
+            server = server_for((*sides.baseline, *sides.proposed), sides.config)
             targets = find_targets(device, server.probe_gpus)
             with ExitStack() as stack:
                 with progress() as observer:
@@ -171,12 +172,6 @@ def _opened(request: _Request) -> Iterator[Store | None]:
         return
     with open_store(request.config.store) as store:
         yield store
-
-
-def _server_of(sides: Sides) -> PassServer:
-    kernels = (*sides.baseline, *sides.proposed)
-    compiling = any(each.declaration.compiles for kernel in kernels for each in kernel.variants)
-    return PassServer(child_environment(sides.config.cache), compiling=compiling)
 
 
 def _judge(

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -10,8 +10,9 @@ import click
 
 from perfci.config import Config, child_environment, load_config
 from perfci.errors import UsageError
-from perfci.kernel import discover
+from perfci.kernel import Kernel, discover
 from perfci.selection import Selection
+from perfci.toolchain import require_torch
 from perfci.workers.passes import PassServer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,7 +72,12 @@ def selection_of(
 
 def server_of(config: Config) -> PassServer:
     """The fork server for the kernels here. Raises ConfigurationError where they are wrong."""
-    kernels = discover(config.kernels)
+    return server_for(discover(config.kernels), config)
+
+
+def server_for(kernels: Iterable[Kernel], config: Config) -> PassServer:
+    """The fork server for some kernels. Raises BuildEnvironmentError where torch is missing."""
+    require_torch()
     compiling = any(each.declaration.compiles for kernel in kernels for each in kernel.variants)
     return PassServer(child_environment(config.cache), compiling=compiling)
 

@@ -11,8 +11,8 @@ from perfci.cli.options import (
     echo_lines,
     json_option,
     kernels_option,
+    server_for,
 )
-from perfci.config import child_environment
 from perfci.device import find_target
 from perfci.errors import ExitCode
 from perfci.history.plain import plain
@@ -25,7 +25,6 @@ from perfci.selftest import KERNELS
 from perfci.selftest.plants import APART
 from perfci.selftest.scenarios import Stage, play
 from perfci.selftest.trial import Trial, try_honest, try_plants
-from perfci.workers.passes import PassServer
 
 _TIMEOUT_S = 30.0
 _MEMORY_GIB = 4.0
@@ -51,8 +50,7 @@ def command(device: str | None, kernels: str | None, as_json: bool) -> int:  # n
     config = replace(config_of(kernels=kernels), cell_budget_s=_BUDGET_S)
     own = discover(config.kernels) if config.kernels.is_dir() else []
     ours = read_kernels(KERNELS)
-    compiling = any(each.declaration.compiles for kernel in own for each in kernel.variants)
-    server = PassServer(child_environment(config.cache), compiling=compiling)
+    server = server_for(own, config)
     target = find_target(device, server.probe_gpus)
     kind = target.device.kind
     honest = select([*ours, *own], Selection(), kind)

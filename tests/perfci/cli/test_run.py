@@ -91,6 +91,33 @@ def test_a_missing_compiler_is_named_with_what_to_do(root: Path, call: Callable[
     assert _runs(root) == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["check"],
+        ["noise"],
+        ["selftest"],
+        ["gate", "--base", "HEAD"],
+        ["bisect", "HEAD~1", "HEAD", "--kernel", "axpb", "--variant", "plain", "--case", "large"],
+    ],
+)
+def test_without_torch_nothing_runs_and_one_line_says_so(root: Path, arguments: list[str]) -> None:
+    scratch.commit_all(root, "again")
+    (root / "kernels/axpb/more.cpp").write_text(scratch.PLAIN)
+    program = "import sys; sys.modules['torch'] = None; from perfci.__main__ import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=root,
+        env=scratch.environment(root),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 4, ended.stderr
+    assert "torch is not installed for " in ended.stderr.splitlines()[-1]
+
+
 def test_a_misspelt_key_of_a_case_is_named(root: Path, call: Callable[..., Any]) -> None:
     cases = root / "kernels/axpb/cases.toml"
     cases.write_text(scratch.CASES.replace("count = 1001", "cuont = 1001"))
