@@ -116,6 +116,24 @@ def environment(root: Path, variables: Mapping[str, str] | None = None) -> dict[
     return {**kept, "PERFCI_CACHE": str(root.parent / f"{root.name}-cache"), **(variables or {})}
 
 
+def environment_with_perfci(
+    root: Path, variables: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The same for a script that calls the program by its name, which is on the path."""
+    program = put_program(root.parent / f"{root.name}-bin")
+    path = f"{program.parent}:{os.environ['PATH']}"
+    return {**environment(root, variables), "PATH": path}
+
+
+def put_program(folder: Path) -> Path:
+    """Put a program called perfci, which is the one under test, into a folder; where it is."""
+    folder.mkdir()
+    program = folder / "perfci"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m perfci "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
 def perfci(
     root: Path, *arguments: str | Path, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
