@@ -2,9 +2,9 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ import scratch
 import yaml
 from remotes import changes_in, make_remote
 
-_RECIPES = Path(__file__).parents[1] / "docs/recipes"
+_DOCS = Path(__file__).parents[1] / "docs"
+_RECIPES = _DOCS / "recipes"
 _WRONG = scratch.PLAIN.replace("+ b;", "- b;")
 pytestmark = pytest.mark.long
 
@@ -39,18 +40,8 @@ def remote(tmp_path: Path) -> Path:
 @pytest.fixture
 def machine(tmp_path: Path) -> dict[str, str]:
     """The variables of a machine that has perfci, and no GPU that anybody may use."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    program = programs / "perfci"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m perfci "$@"\n')
-    program.chmod(0o755)
-    variables = scratch.environment(tmp_path / "machine")
-    return {
-        **variables,
-        "CUDA_VISIBLE_DEVICES": "",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "PATH": f"{programs}:{os.environ['PATH']}",
-    }
+    variables = {"CUDA_VISIBLE_DEVICES": "", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    return scratch.environment_with_perfci(tmp_path / "machine", variables)
 
 
 def _run(
@@ -165,16 +156,6 @@ def test_gitlab_hands_the_token_to_the_job_that_records_alone() -> None:
     assert rule["if"] == "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH"
 
 
-def test_cron_says_what_kept_it_from_measuring(remote: Path, machine: dict[str, str]) -> None:
-    scratch.git(remote.parent, "clone", "-q", str(remote), "kernels")
-    _push(remote, "Break the settings", cases__toml="bench = 1\n")
-    script = [str(_RECIPES / "nightly.sh"), str(remote.parent / "kernels")]
-    ended = _run(script, remote.parent, machine)
-    assert ended.returncode == 3
-    assert "cases.toml" in ended.stderr
-    assert _added(remote) == []
-
-
 def _added(remote: Path) -> list[str]:
     branches = scratch.git(
         remote, "branch", "--list", "--format=%(refname:short)", "perf-history-*"
@@ -182,13 +163,52 @@ def _added(remote: Path) -> list[str]:
     return [change for each in branches.split() for change in changes_in(remote, each)]
 
 
+def _crontab() -> tuple[str, str]:
+    """The path and the command of the crontab in the documentation."""
+    text = (_DOCS / "other-ci.md").read_text()
+    path = re.search(r"^PATH=(.*)$", text, re.MULTILINE)
+    command = re.search(r"^17 3 \* \* \*  (.*)$", text, re.MULTILINE)
+    assert path
+    assert command
+    assert all(found[0] in (_RECIPES / "nightly.sh").read_text() for found in (path, command))
+    return path[1], command[1]
+
+
+def _night(remote: Path) -> tuple[int, str]:
+    """Let cron run its line with the variables that it has; the exit code and the log."""
+    place = remote.parent
+    shutil.copy(_RECIPES / "nightly.sh", place)
+    path, command = _crontab()
+    program = scratch.put_program(place / "cron-bin")
+    variables = {
+        "HOME": str(place),
+        "SHELL": "/bin/sh",
+        "PATH": path.replace("/opt/perfci/bin", str(program.parent)),
+        "CUDA_VISIBLE_DEVICES": "",
+        **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
+    }
+    ended = _run(["/bin/sh", "-c", command.replace("/srv/perf", str(place))], place, variables)
+    assert ended.stdout + ended.stderr == ""
+    return ended.returncode, (place / "nightly.log").read_text()
+
+
+def test_cron_says_what_kept_it_from_measuring(remote: Path) -> None:
+    scratch.git(remote.parent, "clone", "-q", str(remote), "kernels")
+    _push(remote, "Break the settings", cases__toml="bench = 1\n")
+    code, log = _night(remote)
+    assert code == 3
+    assert "cases.toml" in log
+    assert _added(remote) == []
+
+
 def test_cron_measures_records_and_shares(remote: Path, machine: dict[str, str]) -> None:
     scratch.git(remote.parent, "clone", "-q", str(remote), "kernels")
     clone = remote.parent / "kernels"
+    scratch.git(clone, "remote", "set-head", "origin", "--delete")
     sha = _push(remote, "Two", plain__cpp=scratch.PLAIN + "// two\n")
-    ended = _run([str(_RECIPES / "nightly.sh"), str(clone)], remote.parent, machine)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.endswith("3 runs sent, 0 received\n")
+    code, log = _night(remote)
+    assert code == 0, log
+    assert log.endswith("3 runs sent, 0 received\n")
     listed = _run(["perfci", "history", "ls", "--json"], clone, machine)
     assert {each["commit"]["sha"] for each in json.loads(listed.stdout)} == {sha}
     assert len(_added(remote)) == 3
