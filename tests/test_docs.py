@@ -73,6 +73,23 @@ def test_every_command_is_in_the_documentation() -> None:
     assert [name for name, _ in _commands(cli, "perfci") if name not in text] == []
 
 
+def test_what_is_read_of_an_event_is_in_the_documentation() -> None:
+    page = (_ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    readers = [*(_ROOT / "perfci/ci").glob("events_*.py"), _ROOT / "perfci/ci/providers.py"]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in readers)
+    variables = set(re.findall(r"[\"']((?:GITHUB|GITLAB|CI)_\w+)[\"']", source))
+    fields = set(re.findall(r"payload\.\w+\(\"([\w.]+)\"\)", source))
+    assert min(len(variables), len(fields)) > 10
+    assert [each for each in sorted(variables) if f"`{each}`" not in page] == []
+    assert [each for each in sorted(fields) if not _is_named(each, page)] == []
+
+
+def _is_named(field: str, page: str) -> bool:
+    """Whether a field stands there whole, or behind `of pull_request:` as the rest of it."""
+    first, _, rest = field.partition(".")
+    return f"`{field}`" in page or bool(re.search(f"of `{first}`:[^|]*`{rest}`", page))
+
+
 def test_links_and_images_lead_somewhere() -> None:
     pages = _tracked("*.md")
     assert pages
