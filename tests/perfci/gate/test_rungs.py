@@ -6,7 +6,7 @@ import pytest
 
 from perfci.decision.ladder import LOOKS
 from perfci.gate.matching import Name
-from perfci.gate.rungs import Ending, Rows, Rungs
+from perfci.gate.rungs import Ending, Rows, Rungs, find_pace
 
 _CELL: Name = ("rope", "tiled", "headline")
 
@@ -73,3 +73,39 @@ def test_a_budget_of_less_than_the_first_rung_ends_at_once_and_says_what_it_take
     assert passes == 2
     assert rungs.ending is Ending.OUT_OF_TIME
     assert rungs.needed_s == pytest.approx(spent_s + 4 * 4.0)
+
+
+@pytest.mark.parametrize(
+    ("durations_s", "pace_s"),
+    [
+        ([40.0], 40.0),
+        ([40.0, 9.0], 9.0),
+        ([40.0, 9.0, 9.0, 8.0, 9.0, 22.0], 9.0),
+        ([2.0, 3.0, 5.0], 4.0),
+    ],
+)
+def test_the_pace_is_the_middle_of_the_passes_without_the_first(
+    durations_s: list[float], pace_s: float
+) -> None:
+    assert find_pace(durations_s) == pace_s
+
+
+def test_one_slow_pass_does_not_end_it() -> None:
+    rungs = _decided_at(1)
+    rungs.budget_s = 240.0
+    spent_s = 0.0
+    assert not rungs.is_over(lambda: [(), ()], passes=0, spent_s=spent_s)
+    for passes, lasted_s in enumerate([40.0, 9.0, 9.0, 9.0, 9.0, 30.0], start=1):
+        spent_s += lasted_s
+        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=spent_s)
+    assert rungs.needed_s == pytest.approx(106.0 + 9.0 * (LOOKS[1] - LOOKS[0]))
+
+
+def test_the_passes_of_a_rung_tell_of_those_that_are_left_of_it() -> None:
+    rungs = _decided_at(2)
+    rungs.cells = 10
+    for passes in range(1, LOOKS[0] + 1):
+        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=10.0 * passes)
+    assert rungs.needed_s == pytest.approx(60.0 + 1.0 * (LOOKS[1] - LOOKS[0]))
+    assert not rungs.is_over(lambda: [(), ()], passes=LOOKS[0] + 1, spent_s=65.0)
+    assert rungs.needed_s == pytest.approx(65.0 + 5.0 * (LOOKS[1] - LOOKS[0] - 1))
