@@ -385,10 +385,10 @@ class Comparison:
 
     ``ratio`` is contender over baseline (above 1 is slower) and ``interval`` its confidence
     interval; both None where there is nothing to compare. ``smallest_visible_change`` is the
-    relative change that these passes could have shown. ``paired_passes`` counts the passes that
-    held both sides; without any, the sides were measured apart. ``is_studied`` says that the noise
-    of this cell was measured on its testbed; it is assumed otherwise. ``waits`` says that more
-    passes may decide what these left open.
+    relative change that these passes could have shown, None where they show one that is suspected.
+    ``paired_passes`` counts the passes that held both sides; without any, the sides were measured
+    apart. ``is_studied`` says that the noise of this cell was measured on its testbed; it is
+    assumed otherwise. ``waits`` says that more passes may decide what these left open.
     """
 
     key: SeriesKey

@@ -193,7 +193,8 @@ def _after(ratios: np.ndarray, passes: int) -> Moments:
 
 def _comparison(cell: _Timed, index: int, ruling: Ruling, family: Family, look: int) -> Comparison:
     mean, half = float(ruling.mean[index]), float(ruling.half[index])
-    verdict, reason = _verdict(index, ruling, family, is_last=look == len(LOOKS) - 1)
+    is_suspected = _is_suspected(index, ruling, family)
+    verdict, reason = _verdict(index, ruling, family, look)
     return Comparison(
         key=cell.pair.key,
         verdict=verdict,
@@ -202,14 +203,23 @@ def _comparison(cell: _Timed, index: int, ruling: Ruling, family: Family, look: 
         contender_ns=typical_ns(cell.pair.contender),
         ratio=to_ratio(mean),
         interval=(to_ratio(mean - half), to_ratio(mean + half)),
-        smallest_visible_change=to_ratio(float(ruling.visible[index])) - 1.0,
+        smallest_visible_change=(
+            None if is_suspected else to_ratio(float(ruling.visible[index])) - 1.0
+        ),
         paired_passes=cell.ratios.size,
         is_studied=cell.floor.is_studied,
         waits=bool(ruling.waits[index]),
     )
 
 
-def _verdict(index: int, ruling: Ruling, family: Family, *, is_last: bool) -> tuple[Verdict, str]:
+def _is_suspected(index: int, ruling: Ruling, family: Family) -> bool:
+    """Whether a cell has all that an alarm needs but the confirmation."""
+    clear = abs(ruling.mean[index]) - ruling.half[index] > family.beyond[index]
+    called = ruling.slower[index] or ruling.faster[index]
+    return bool(clear and ruling.significant[index] and not called)
+
+
+def _verdict(index: int, ruling: Ruling, family: Family, look: int) -> tuple[Verdict, str]:
     decided = {
         Verdict.REGRESSION: ruling.slower,
         Verdict.IMPROVEMENT: ruling.faster,
@@ -218,10 +228,10 @@ def _verdict(index: int, ruling: Ruling, family: Family, *, is_last: bool) -> tu
     for verdict, cells in decided.items():
         if cells[index]:
             return verdict, ""
-    return Verdict.INCONCLUSIVE, _reason(index, ruling, family, is_last=is_last)
+    return Verdict.INCONCLUSIVE, _reason(index, ruling, family, look)
 
 
-def _reason(index: int, ruling: Ruling, family: Family, *, is_last: bool) -> str:
+def _reason(index: int, ruling: Ruling, family: Family, look: int) -> str:
     nearest = abs(ruling.mean[index]) - ruling.half[index]
     if nearest <= family.matters[index]:
         return "the interval reaches across the threshold"
@@ -229,4 +239,6 @@ def _reason(index: int, ruling: Ruling, family: Family, *, is_last: bool) -> str
         return "the interval reaches into the noise of this cell"
     if not ruling.significant[index]:
         return "not significant among so many cells"
-    return f"further passes {'did not' if is_last else 'have yet to'} confirm it"
+    if look == len(LOOKS) - 1:
+        return "suspected, and further passes did not confirm it"
+    return f"suspected, not confirmed: {LOOKS[look + 1] - LOOKS[look]} more passes decide"

@@ -79,7 +79,8 @@ def test_five_per_cent_in_one_of_three_hundred_cells_is_called_after_twelve_pass
 def test_there_is_no_alarm_before_it_is_confirmed() -> None:
     first = _judge(_draw(1, slow=0.05), 0)
     assert first[0].verdict is Verdict.INCONCLUSIVE
-    assert first[0].reason == "further passes have yet to confirm it"
+    assert first[0].reason == "suspected, not confirmed: 6 more passes decide"
+    assert first[0].smallest_visible_change is None
     assert first[0].waits
     assert first[0].key in undecided(first)
 
@@ -88,7 +89,7 @@ def test_what_six_passes_had_by_chance_the_next_six_do_not_confirm() -> None:
     ratios = _draw(2, cells=20)
     ratios[0, :6] += 0.1
     ratios[0, 6:] += 0.004  # on that side, and no further than noise
-    assert _judge(ratios, 0)[0].reason == "further passes have yet to confirm it"
+    assert _judge(ratios, 0)[0].reason == "suspected, not confirmed: 6 more passes decide"
     for look in range(1, len(LOOKS)):
         assert _alarms(_judge(ratios, look)) == []
 
@@ -101,7 +102,8 @@ def test_further_passes_confirm_by_themselves_and_not_by_what_they_are_to_confir
         assert comparison.interval is not None
         assert comparison.interval[0] > 1.005
         assert comparison.verdict is verdict
-        assert comparison.reason == "further passes have yet to confirm it" * (after < 0.02)
+        suspected = "suspected, not confirmed: 12 more passes decide"
+        assert comparison.reason == suspected * (after < 0.02)
 
 
 def test_fewer_than_six_passes_confirm_nothing() -> None:
@@ -138,10 +140,11 @@ def test_what_stands_out_at_the_last_rung_alone_needs_passes_that_confirm_it() -
     assert _alarms(_judge(ratios, 2)) == []
     last_rung = _judge(ratios, 3, floors=_floors(20, 0.001))
     assert undecided(last_rung) == [each.key for each in last_rung[:2]]
-    assert last_rung[0].reason == "further passes have yet to confirm it"
+    assert last_rung[0].reason == "suspected, not confirmed: 24 more passes decide"
     confirmed, fading, *_ = _judge(ratios, 4, floors=_floors(20, 0.001))
     assert (confirmed.verdict, confirmed.waits) == (Verdict.REGRESSION, False)
     assert (fading.verdict, fading.waits) == (Verdict.INCONCLUSIVE, False)
+    assert last_rung[1].smallest_visible_change is None
 
 
 def test_a_change_inside_the_noise_of_a_pass_is_not_called_and_not_called_unchanged() -> None:
