@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 ABSENT = "–"
 MINUS = "−"
 
+_FARTHEST = 10.0
 _LATENCIES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _SIZES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
 _BANDWIDTHS = ((1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s"), (1e12, "TB/s"))
@@ -77,10 +78,19 @@ def format_change(ratio: float | None) -> str:
 
 
 def format_interval(interval: tuple[float, float] | None) -> str:
-    """Write an interval of ratios as changes: ``[+1.0, +5.4] %``."""
+    """Write an interval of ratios as changes: ``[+1.0, +5.4] %``.
+
+    One that reaches beyond ten times as much to either side of its middle knows next to nothing,
+    and no figure of it is beyond that: ``[< −90.0, > +900] %``.
+    """
     if interval is None:
         return ABSENT
     low, high = interval
+    knows_little = high > low * _FARTHEST**2
+    low_text = f"< {_percent(1.0 / _FARTHEST)}" if low * _FARTHEST < 1.0 else _percent(low)
+    high_text = f"> {_percent(_FARTHEST)}" if high > _FARTHEST else _percent(high)
+    if knows_little and low < 1.0 < high:
+        return f"[{low_text}, {high_text}] %"
     return f"[{_percent(low)}, {_percent(high)}] %"
 
 
@@ -97,7 +107,7 @@ def format_multiple(ratio: float | None) -> str:
 
 
 def format_duration(duration_s: float | None) -> str:
-    """Write seconds as people say them: ``3.2 s``, ``42 s``, ``1 m 12 s``, ``2 h 5 m``."""
+    """Write seconds as people say them: ``3.2 s``, ``42 s``, ``1 m 12 s``, ``4 m``, ``2 h 5 m``."""
     if duration_s is None:
         return ABSENT
     if not math.isfinite(duration_s):
@@ -108,9 +118,9 @@ def format_duration(duration_s: float | None) -> str:
     if whole_s < 60:
         return f"{whole_s} s"
     if whole_s < 3600:
-        return f"{whole_s // 60} m {whole_s % 60} s"
+        return f"{whole_s // 60} m {whole_s % 60} s".removesuffix(" 0 s")
     whole_m = round(duration_s / 60)
-    return f"{whole_m // 60} h {whole_m % 60} m"
+    return f"{whole_m // 60} h {whole_m % 60} m".removesuffix(" 0 m")
 
 
 def format_date(moment: datetime) -> str:

@@ -1,5 +1,6 @@
 """Text in columns on a terminal, measured in cells of the screen rather than in characters."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,11 @@ from perfci.history.text import one_line
 WIDTH = 80
 _GAP = "  "
 _NARROWEST = 6
+_KEPT = "\u00a0"
+_AMOUNT_BLANK = re.compile(
+    r"(?<=[\d\]]) (?=(?:%|[nµm]?s|[mh])(?!\w))"  # 9 s, [+1.0, +5.4] %
+    r"|(?<=\d [mh]) (?=\d+ [ms](?!\w))"  # 1 m 12 s
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,14 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrap(text: str, *, indent: int, width: int = WIDTH) -> list[str]:
-    """Break a text into indented lines at blanks, and within a word that is wider than a line."""
+    """Break a text into indented lines at blanks, and within a word that is wider than a line.
+
+    The blanks between a number and its unit, and within a duration, are no places to break.
+    """
     room = width - indent
     lines: list[str] = []
     line = ""
-    for word in one_line(text, limit=2000).split(" "):
+    for word in _AMOUNT_BLANK.sub(_KEPT, one_line(text, limit=2000)).split(" "):
         joined = f"{line} {word}" if line else word
         if measure(joined) <= room:
             line = joined
@@ -69,7 +78,7 @@ def wrap(text: str, *, indent: int, width: int = WIDTH) -> list[str]:
             head = _take(line, room)
             lines.append(head)
             line = line[len(head) :]
-    return [" " * indent + each for each in (*lines, line) if each]
+    return [" " * indent + each.replace(_KEPT, " ") for each in (*lines, line) if each]
 
 
 def _shrink(widths: list[int], columns: Sequence[Column]) -> None:

@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -82,7 +83,23 @@ def test_change(ratio: float | None, text: str) -> None:
 def test_interval() -> None:
     assert units.format_interval((1.01, 1.054)) == "[+1.0, +5.4] %"
     assert units.format_interval((0.5, 1.0)) == "[−50.0, 0.0] %"
+    assert units.format_interval((19.0, 21.0)) == "[+1,800, +2,000] %"
     assert units.format_interval(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ((1e-9, 6.7e8), "[< −90.0, > +900] %"),
+        ((0.0, math.inf), "[< −90.0, > +900] %"),
+        ((0.05, 6.0), "[< −90.0, +500] %"),
+        ((0.5, 60.0), "[−50.0, > +900] %"),
+    ],
+)
+def test_an_interval_that_knows_nothing_is_not_written_out(
+    interval: tuple[float, float], text: str
+) -> None:
+    assert units.format_interval(interval) == text
 
 
 @pytest.mark.parametrize(
@@ -93,11 +110,11 @@ def test_interval() -> None:
         (9.94, "9.9 s"),
         (9.96, "10 s"),
         (59.4, "59 s"),
-        (59.6, "1 m 0 s"),
+        (59.6, "1 m"),
         (72.0, "1 m 12 s"),
-        (3599.6, "1 h 0 m"),
+        (3599.6, "1 h"),
         (7500.0, "2 h 5 m"),
-        (86_400.0 * 2, "48 h 0 m"),
+        (86_400.0 * 2, "48 h"),
         (float("nan"), "nan"),
         (None, "–"),
     ],

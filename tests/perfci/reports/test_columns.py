@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,3 +70,19 @@ def test_untrusted_names_never_misalign(rows: list[tuple[str, str, str]]) -> Non
     first, *others = (measure(line) for line in lay_out(_COLUMNS, rows)[1:])
     assert first <= WIDTH
     assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize(
+    "amount", ["9 s", "1 m 49 s", "2 h 5 m", "+3.2 %", "12.3 µs", "[+1.0, 2] %"]
+)
+def test_a_line_does_not_end_between_a_number_and_its_unit(amount: str) -> None:
+    kept = amount.rpartition(", ")[2]
+    for fill in range(20):
+        lines = wrap(f"{'x' * fill} {amount}; and more", indent=0, width=20)
+        assert any(kept in line for line in lines)
+        assert " ".join(lines) == f"{'x' * fill} {amount}; and more".strip()
+
+
+def test_a_line_may_end_at_other_blanks_after_a_number() -> None:
+    assert wrap("of 12 passes", indent=0, width=8) == ["of 12", "passes"]
+    assert wrap("of 12 months", indent=0, width=8) == ["of 12", "months"]
