@@ -155,11 +155,18 @@ def _lay_to_base(
 
 
 def without_haste(comparison: Comparison, passes: int) -> Comparison:
-    """No verdict on a latency from fewer passes than the first rung has."""
+    """No verdict on a latency, and no figure of a change, from fewer passes than the first rung."""
     if passes >= LOOKS[0] or comparison.verdict not in _FROM_LATENCIES:
         return comparison
-    reason = f"the budget ended after {passes} of at least {LOOKS[0]} passes"
-    return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
+    reason = f"stopped after {passes} of at least {LOOKS[0]} passes"
+    return replace(
+        comparison,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=reason,
+        ratio=None,
+        interval=None,
+        smallest_visible_change=None,
+    )
 
 
 def say_unpaired(where: Environment, unpaired: Unpaired) -> Iterator[Comparison]:

@@ -22,6 +22,7 @@ _VERDICTS = {
     Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
     Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
 }
+_FARTHEST = 9.0  # ten times as slow: what shows no less than that shows nothing
 _COMPARISON_COLUMNS = (
     Column("variant", shrinks=True),
     Column("case", shrinks=True),
@@ -89,7 +90,8 @@ def _explain(comparison: Comparison) -> str:
     visible = comparison.smallest_visible_change
     if comparison.verdict is not Verdict.INCONCLUSIVE or visible is None:
         return comparison.reason
-    return f"{comparison.reason}; {units.format_change(1.0 + visible)} would have shown"
+    shown = "nothing" if visible > _FARTHEST else units.format_change(1.0 + visible)
+    return f"{comparison.reason}; {shown} would have shown"
 
 
 def _tell(comparison: Comparison, differences: Differences) -> str:

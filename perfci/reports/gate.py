@@ -285,11 +285,17 @@ def describe_ending(gate: Spent) -> str:
     spent = units.format_duration(gate.spent_s)
     if gate.ending is None:
         return f"{spent}; nothing had to be timed in turns"
-    passes = f"{units.format_count(gate.passes)} pass{'' if gate.passes == 1 else 'es'} in {spent}"
+    count = f"{units.format_count(gate.passes)} pass{'' if gate.passes == 1 else 'es'}"
+    if gate.ending is Ending.OUT_OF_TIME:
+        return f"{count}, stopped at {spent}: {_describe_need(gate)}"
+    passes = f"{count} in {spent}"
     if gate.ending is Ending.DECIDED:
         open_ones = any(each.verdict is Verdict.INCONCLUSIVE for each in gate.comparisons)
         return f"{passes}: {'more decide no more' if open_ones else 'every cell is decided'}"
-    if gate.ending is Ending.OUT_OF_PASSES:
-        return f"{passes}: as many as there may be"
+    return f"{passes}: as many as there may be"
+
+
+def _describe_need(gate: Spent) -> str:
     budget, needed = (units.format_duration(each) for each in (gate.budget_s, gate.needed_s))
-    return f"{passes}: the budget of {budget} ended; the next look needs some {needed}"
+    more = "" if gate.needed_s is None else f"; give --budget {math.ceil(gate.needed_s / 60)}"
+    return f"the next look would end at some {needed}, beyond the budget of {budget}{more}"

@@ -169,9 +169,12 @@ def test_a_budget_that_is_too_short_decides_nothing_and_says_what_it_takes(gated
     variant = ["--variant", "slower", "--case", "large"]
     ended = scratch.perfci(gated.root, "gate", *variant, "--budget", "0.01", "--out", "files")
     assert ended.returncode == 0
-    assert "the budget ended after 1 of at least 6 passes" in ended.stdout
+    assert "stopped after 1 of at least 6 passes" in ended.stdout
     assert "1 inconclusive" in ended.stdout
-    assert "the budget of 0.6 s ended; the next look needs some " in ended.stdout.replace("\n", " ")
+    assert "1 pass, stopped at " in ended.stdout
+    told = ended.stdout.replace("\n", " ")
+    assert ", beyond the budget of 0.6 s; give --budget " in told
+    assert not re.search(r"\] %|e\+|geometric|would have shown|noise", told)
     assert len(list((gated.root / "files").glob("*.json.gz"))) == 2
     strict = ["--fail-on", "inconclusive", "--budget", "0.01", "--out", "files"]
     assert scratch.perfci(gated.root, "gate", *variant, *strict).returncode == 8

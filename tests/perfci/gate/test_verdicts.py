@@ -73,7 +73,8 @@ def test_who_is_to_blame_for_a_cell_without_figures(
 def test_fewer_passes_than_the_first_rung_decide_nothing() -> None:
     hasty = without_haste(_SLOWER, 5)
     assert hasty.verdict is Verdict.INCONCLUSIVE
-    assert hasty.reason == "the budget ended after 5 of at least 6 passes"
+    assert hasty.reason == "stopped after 5 of at least 6 passes"
+    assert (hasty.ratio, hasty.interval, hasty.smallest_visible_change) == (None, None, None)
     assert without_haste(_SLOWER, 6) is _SLOWER
     gone = Comparison(key=_KEY, verdict=Verdict.MISSING)
     assert without_haste(gone, 1) is gone

@@ -68,6 +68,19 @@ the noise is assumed, not measured: perfci noise studies it
     )
 
 
+def test_what_would_show_only_tenfold_would_not_show() -> None:
+    noisy = _comparison(Verdict.INCONCLUSIVE, "noisy", 1.04, "why")
+    text = _render(comparison_table([replace(noisy, smallest_visible_change=7.1e77)]))
+    assert "    why; nothing would have shown\n" in text
+
+
+def test_of_a_suspected_change_it_is_not_said_what_would_have_shown() -> None:
+    reason = "suspected, not confirmed: 6 more passes decide"
+    suspected = _comparison(Verdict.INCONCLUSIVE, "slow", 1.1, reason)
+    text = _render(comparison_table([replace(suspected, smallest_visible_change=None)]))
+    assert f"? inconclusive · rope/slow/headline cpu/1\n    {reason}\n\n" in text
+
+
 def test_every_kernel_contract_and_testbed_has_its_table() -> None:
     here = _comparison(Verdict.UNCHANGED, "same", 1.0)
     there = replace(here, key=replace(here.key, testbed="other", contract="cuda_cold/1"))

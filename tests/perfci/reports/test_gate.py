@@ -7,7 +7,7 @@ from gates import comparison, gate, mixed_gate
 
 from perfci.gate.past import Best, Past, Since
 from perfci.gate.rungs import Ending
-from perfci.gate.verdicts import Gate, exit_code_of
+from perfci.gate.verdicts import Gate, exit_code_of, without_haste
 from perfci.history.model import Verdict
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.gate import describe_ending, find_commands, gate_text
@@ -82,13 +82,31 @@ def test_what_was_accepted_costs_nothing() -> None:
         ({}, "12 passes in 1 m 40 s: every cell is decided"),
         ({"passes": 1, "ending": Ending.OUT_OF_PASSES}, "1 pass in 1 m 40 s: as many as there may"),
         (
-            {"ending": Ending.OUT_OF_TIME},
-            "12 passes in 1 m 40 s: the budget of 10 m 0 s ended; the next look needs some 3 m",
+            {"ending": Ending.OUT_OF_TIME, "needed_s": 620.0},
+            "12 passes, stopped at 1 m 40 s: the next look would end at some 10 m 20 s, ",
         ),
     ],
 )
 def test_it_is_said_why_no_more_was_measured(fields: dict[str, object], words: str) -> None:
     assert describe_ending(gate([], **fields)).startswith(words)
+
+
+def test_the_budget_that_it_would_have_taken_is_given_in_whole_minutes() -> None:
+    ended = gate([], ending=Ending.OUT_OF_TIME, passes=6, needed_s=300.5, budget_s=240.0)
+    lines = _lines(ended)
+    assert lines[-2:] == [
+        "6 passes, stopped at 1 m 40 s: the next look would end at some 5 m, beyond the",
+        "budget of 4 m; give --budget 6",
+    ]
+
+
+def test_of_too_few_passes_no_change_and_no_mean_is_written() -> None:
+    wild = {"ratio": 166.3, "interval": (0.0, 6.7e8), "smallest_visible_change": 7.1e77}
+    hasty = without_haste(comparison(Verdict.INCONCLUSIVE, **wild), 2)
+    text = "\n".join(_lines(gate([hasty], passes=2, ending=Ending.OUT_OF_TIME)))
+    assert "stopped after 2 of at least 6 passes\n" in text
+    for absent in ("+", "] %", "geometric means", "would have shown"):
+        assert absent not in text
 
 
 def test_what_no_pass_can_decide_is_not_called_decided() -> None:
