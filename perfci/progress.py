@@ -49,14 +49,16 @@ class LineObserver:
     """A line for each quarter of a phase."""
 
     def __init__(self) -> None:
-        self._last_quarter: dict[str, int] = {}
+        self._last: dict[str, tuple[int, int]] = {}
 
     def step(self, phase: str, done: int, total: int, label: str) -> None:
-        """Print when a further quarter of the phase is done."""
+        """Print when a further quarter of the phase is done; a phase may begin again."""
         quarter = done * 4 // total
-        if quarter == self._last_quarter.get(phase, 0):
+        last_done, last_quarter = self._last.get(phase, (0, 0))
+        begins_again = done <= last_done
+        self._last[phase] = done, quarter
+        if quarter == (0 if begins_again else last_quarter):
             return
-        self._last_quarter[phase] = quarter
         print(f"{phase}: {done} of {total} ({label})", file=sys.stderr, flush=True)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from perfci import units
 from perfci.bisect.answer import Bisection, exit_code_of
 from perfci.bisect.flagged import Wanted, find_flagged
 from perfci.bisect.hunt import bisect
@@ -41,10 +42,11 @@ from perfci.history.midpoints import authored_at, require_ancestor
 from perfci.history.model import Run, Verdict
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
-from perfci.history.text import one_line
 from perfci.lock import lock_device
 from perfci.progress import progress
 from perfci.reports.bisect import bisect_text, find_commands, interval_of
+from perfci.reports.columns import wrap
+from perfci.reports.comparison import name_cell, write_verdict
 from perfci.selection import Selection, refuse_unknown
 from perfci.suggest import did_you_mean
 from perfci.timers import TIMERS, timers_on
@@ -229,7 +231,8 @@ def _are_ends_apart(request: _Request, base: Base) -> bool:
 
 
 def _tell(line: str) -> None:
-    click.echo(one_line(line), err=True)
+    for each in wrap(line, indent=0):
+        click.echo(each, err=True)
 
 
 def _find_cell(request: _Request, store: Store, testbed: str, floors: Floors) -> Wanted:
@@ -247,8 +250,10 @@ def _find_cell(request: _Request, store: Store, testbed: str, floors: Floors) ->
     key = first.key
     slower = first.verdict is Verdict.REGRESSION
     timer = key.contract.partition("/")[0] if slower else request.wanted.timer
-    more = f", the worst of {len(flagged)} that are recorded as such" if len(flagged) > 1 else ""
-    _tell(f"{key.kernel}/{key.variant}/{key.case} {key.contract} is {first.verdict}{more}")
+    others = len(flagged) - 1
+    cells = "cell is" if others == 1 else "cells are"
+    more = f"; {units.format_count(others)} more {cells} bad as well" if others else ""
+    _tell(f"{write_verdict(first.verdict)}: {name_cell(first)}, by what is recorded{more}")
     return Wanted(kernel=key.kernel, variant=key.variant, case=key.case, timer=timer)
 
 

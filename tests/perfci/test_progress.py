@@ -44,6 +44,13 @@ def test_a_log_has_a_line_for_each_quarter(capsys: pytest.CaptureFixture[str]) -
     ]
 
 
+def test_a_phase_that_begins_again_is_told_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress() as observer:
+        for _ in range(2):
+            observer.step("pass 1", 1, 1, "axpb")
+    assert capsys.readouterr().err == "pass 1: 1 of 1 (axpb)\n" * 2
+
+
 def test_work_of_few_steps_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     with progress() as observer:
         for done in (1, 2):

@@ -15,6 +15,7 @@ import scratch
 
 from perfci.history.model import Status
 from perfci.history.stores import open_store
+from perfci.reports.columns import WIDTH
 
 CELL = ("--kernel", "axpb", "--variant", "plain", "--case", "large", "--device", "cpu")
 _BROKEN = "int perfci_run(\n"
@@ -242,7 +243,8 @@ def test_the_cell_is_the_worst_of_those_that_are_recorded(
     _record(root, shas[-1], ("plain", Status.BUILD_FAILED), ("fine", Status.PASSED))
     ended = call(root, "bisect", good, "HEAD", "--device", "cpu")
     assert ended.code == 0, ended.err
-    assert "axpb/plain/large cpu/1 is missing" in ended.err
+    assert "\n– missing: axpb/plain/large cpu/1, by what is recorded\n" in f"\n{ended.err}"
+    assert max(map(len, ended.err.splitlines())) <= WIDTH
     assert f"The first bad commit is {shas[2]}" in ended.out
     ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--variant", "fine")
     assert (ended.code, ended.out) == (2, "")

@@ -149,4 +149,6 @@ def test_the_cell_is_the_one_that_is_recorded_as_worst(tmp_path: Path) -> None:
     assert (code, told["suspects"][0]["sha"]) == (0, shas[2])
     assert told["question"]["case"] == "large"
     assert told["question"]["timer"] == "cpu"
-    assert "axpb/plain/large cpu/1 is regression" in err
+    assert "▲ slower: axpb/plain/large cpu/1, by what is recorded" in err
+    beside = err.partition(" beside its parent ")[2]
+    assert "pass 1: 1 of 1 (axpb/plain/large)" in beside
