@@ -21,7 +21,7 @@ import uuid
 import zlib
 from pathlib import Path
 
-from perfci.history.errors import RunFileError
+from perfci.history.errors import ForeignFileError, RunFileError
 from perfci.history.model import Run
 from perfci.history.plain import PlainError, checked, record
 from perfci.history.strict import JsonError, read_json
@@ -38,6 +38,10 @@ _COPY_AGAIN = "copy it again from where it was written"
 
 class _UnreadableError(Exception):
     """What keeps a file from being read, without the file's name."""
+
+
+class _ForeignError(_UnreadableError):
+    """It is somebody else's file."""
 
 
 def encode(run: Run) -> bytes:
@@ -57,15 +61,17 @@ def encode(run: Run) -> bytes:
 def decode(blob: bytes, *, origin: str) -> Run:
     """The run that the bytes of a run file hold; ``origin`` names the file in errors.
 
-    Raises RunFileError where they hold none.
+    Raises RunFileError where they hold none, ForeignFileError where they do not say that they do.
     """
+    kind = RunFileError
     try:
         return record(Run, _body(_parsed(_uncompressed(blob))))
     except PlainError as error:
         problem = f"{error}; the file was changed after perfci wrote it: {_COPY_AGAIN}"
     except _UnreadableError as error:
         problem = str(error)
-    raise RunFileError(f"{one_line(origin)}: {problem}")
+        kind = ForeignFileError if isinstance(error, _ForeignError) else RunFileError
+    raise kind(f"{one_line(origin)}: {problem}")
 
 
 def read_run_file(path: Path) -> Run:
@@ -136,7 +142,7 @@ def _parsed(text: bytes) -> object:
 def _body(document: object) -> object:
     """The run in a document of this version or of one that can be brought up to it."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _UnreadableError(f'not a run file (no "format": "{FORMAT}" in it)')
+        raise _ForeignError(f'not a run file (no "format": "{FORMAT}" in it)')
     version = document.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise _UnreadableError("not a run file (its version is no whole number above 0)")

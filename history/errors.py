@@ -19,6 +19,10 @@ class RunFileError(HistoryError):
     """A run file is truncated, of a newer version, or not one at all."""
 
 
+class ForeignFileError(RunFileError):
+    """A file is whole JSON and does not say that it is a run file."""
+
+
 class CommitError(HistoryError):
     """A commit cannot be resolved, or there is no repository to resolve it in."""
 

@@ -8,6 +8,7 @@ may be among them. What comes from there is read, never checked out.
 
 import hashlib
 import re
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,9 +79,10 @@ def open_remote(root: Path, name: str) -> "Iterator[Remote]":
     names = [key[7:-4] for key, _ in settings if re.fullmatch(r"remote\..*\.url", key, re.DOTALL)]
     if name not in names:
         known = f"there are {', '.join(dict.fromkeys(names))}" if names else "there is none"
+        command = f"git remote add {shlex.quote(one_line(name, limit=80))} URL"
         raise SyncError(
             f"{one_line(str(root))} has no remote {one_line(repr(name), limit=80)} "
-            f"({one_line(known)}): add it with git remote add"
+            f"({one_line(known)}): add it with {command}"
         )
     urls = [value for key, value in settings if key == f"remote.{name}.url"]
     own = {f"remote.{name}.{each}" for each in _OF_A_REMOTE}

@@ -173,6 +173,11 @@ def format_count(count: int) -> str:
     return f"{count:,}"
 
 
+def count_things(count: int, one: str, many: str = "") -> str:
+    """Write how many of something: ``1 run``, ``2 runs``, ``3 passes`` with ``many`` so given."""
+    return f"{format_count(count)} {one if count == 1 else many or f'{one}s'}"
+
+
 def _scale(amount: float | None, units: tuple[tuple[float, str], ...]) -> str:
     if amount is None:
         return ABSENT

@@ -119,7 +119,8 @@ def test_gitlab_records_what_is_on_the_default_branch(
     assert pipeline.run("verdict").returncode == 0
     recorded = pipeline.run("record")
     assert recorded.returncode == 0, recorded.stderr
-    assert recorded.stdout.endswith(f"{runs} runs sent, 0 received\n")
+    things = "run" if runs == 1 else "runs"
+    assert recorded.stdout.endswith(f"{runs} {things} sent, 0 received\n")
     assert len(_added(remote)) == runs
     ended = _run(["perfci", "history", "sync"], remote.parent / "root", machine)
     assert ended.stdout == f"0 runs sent, {runs} received\n"

@@ -19,6 +19,7 @@ from perfci.error_bounds import OutputBound
 
 _OUTLIER_SLACK = 3.0
 _ROUNDED = 4.0
+_UNWRITTEN = " (outputs are filled with NaN before each call)"
 _PIECE = 1 << 24
 """How many elements are judged at once, so that the largest outputs leave room for it."""
 
@@ -161,7 +162,8 @@ def fault(actual: Tensor, judge: Tensor, *, allowed: Allowance, bound: Bound) ->
     for name, mask in (("NaN", torch.isnan), ("+inf", torch.isposinf), ("-inf", torch.isneginf)):
         where = _find_differences(mask, actual, judge)
         if where:
-            return f"{name} where the reference has none, or none where it has, {where}"
+            note = _UNWRITTEN if name == "NaN" else ""
+            return f"{name} where the reference has none, or none where it has, {where}{note}"
     far = _find_far(actual, judge, scale=allowed.scale, share=allowed.share, least=bound.largest)
     if far:
         return far

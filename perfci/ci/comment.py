@@ -30,7 +30,7 @@ LONGEST_BYTES = 65_000
 _LONGEST_TITLE = 200
 
 _ROWS = (10_000, 1_000, 300, 100, 30, 10, 3, 1)
-_RED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING, Verdict.INCOMPARABLE)
+RED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING, Verdict.INCOMPARABLE)
 _WHOLE = "The whole of it is in the artefacts of the run: `verdict.json`, and a parcel a runner."
 
 
@@ -53,7 +53,8 @@ def write_title(ruling: Ruling) -> str:
         for each in ruling.reports
         if not each.problem and (failure := _find_failure(each))
     ]
-    done = f"{len(ruling.reports)} of {len(ruling.reports)} runners: {ruling.act} done"
+    count = len(ruling.reports)
+    done = f"{count} of {units.count_things(count, 'runner')}: {ruling.act} done"
     return one_line("; ".join(parts) or done, limit=_LONGEST_TITLE)
 
 
@@ -104,6 +105,8 @@ def _write_head(ruling: Ruling) -> Iterator[str]:
 def _write_foot(ruling: Ruling, url: str) -> str:
     if not ruling.reports:
         return ""
+    if not ruling.run_id:  # a cron job's or a shell's, which is nowhere to be seen
+        return _WHOLE
     run = f"Run {ruling.run_id}, attempt {ruling.attempt}"
     linked = f"[{escape(run)}]({url})" if url else escape(run)
     return f"{linked}. {_WHOLE}"
@@ -223,7 +226,7 @@ def _find_commands(ruling: Ruling) -> list[str]:
         if each.parcel is not None
     }
     for runner, cell in ruling.cells:
-        if cell.verdict in _RED and not cell.accepted:
+        if cell.verdict in RED and not cell.accepted:
             key, head = cell.key, units.shorten_sha(ruling.head or "")
             words = ["perfci", "gate", "--base", bases[runner], "--head", head]
             words += ["--kernel", key.kernel, "--variant", key.variant, "--case", key.case]

@@ -16,6 +16,7 @@ from perfci.errors import ExitCode, ParcelError
 from perfci.history.model import Verdict
 from perfci.history.text import one_line
 
+_SAME_INPUT = "give merge the same --input as measure"
 _MOST_PARCELS = 64
 _LARGEST_TOTAL_BYTES = 2 * LARGEST_PARCEL_BYTES
 """Parcels may come from a fork: what is read is bounded, whatever is there."""
@@ -219,7 +220,10 @@ def _find_problem(parcel: Parcel, expected: Expected) -> str:
             parcel.attempt != expected.attempt,
             f"reported of attempt {parcel.attempt}; this is attempt {expected.attempt}",
         ),
-        (parcel.act is not expected.act, f"has done '{parcel.act}', not '{expected.act}'"),
+        (
+            parcel.act is not expected.act,
+            f"has done '{parcel.act}', not '{expected.act}': {_SAME_INPUT}",
+        ),
         (bool(heads), f"has judged another commit, {_short(heads)}"),
         (is_dirty, "has judged a changed working tree"),
         (bool(bases), f"has judged by another base, {_short(bases)}"),

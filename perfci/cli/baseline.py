@@ -54,7 +54,9 @@ def show_command() -> int:
     """
     baselines = read_baselines(config_of().root)
     if not baselines:
-        raise MissingError("no baseline is pinned yet; pin one with perfci baseline pin")
+        raise MissingError(
+            "no baseline is pinned yet; pin one with perfci baseline pin REV --reason TEXT"
+        )
     for each in reversed(baselines):
         sha = units.shorten_sha(one_line(each.commit))
         click.echo(f"{sha}  {units.format_date(each.pinned_at)}  {each.reason}")

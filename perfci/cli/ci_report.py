@@ -62,8 +62,20 @@ def merge(
       perfci ci merge parcels --out verdict
     """
     job = find_job(inputs, kernels)
+    if job.event.provider is Provider.PLAIN:
+        _require_folders(folders)
     make_folder(out)
     return merge_parcels(job, make_plan(job.event, job.root, job.config), folders, out)
+
+
+def _require_folders(folders: Sequence[Path]) -> None:
+    """Raise UsageError of a folder that is mistyped.
+
+    In a pipeline of a provider's a folder is not there where no runner has handed anything in.
+    """
+    for each in folders:
+        if not is_there(each):
+            raise UsageError(f"{one_line(str(each))}: no such folder; name those with parcels")
 
 
 def merge_parcels(job: Job, plan: Plan, folders: Sequence[Path], out: Path) -> int:
@@ -74,7 +86,7 @@ def merge_parcels(job: Job, plan: Plan, folders: Sequence[Path], out: Path) -> i
     _write(out / COMMENT_FILE, write_markdown(ruling, place, longest_bytes=LONGEST_BYTES))
     if job.event.provider is Provider.GITHUB:
         _tell_job(job.variables, ruling, place)
-    echo_lines(ruling_text(ruling))
+    echo_lines([*ruling_text(ruling), f"  the whole of it: {one_line(str(out / COMMENT_FILE))}"])
     return ruling.exit_code
 
 

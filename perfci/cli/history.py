@@ -1,9 +1,11 @@
 """perfci history: list, export, import and sync recorded runs."""
 
+from collections import Counter
 from pathlib import Path
 
 import click
 
+from perfci import units
 from perfci.cli import sync
 from perfci.cli.options import (
     config_of,
@@ -15,7 +17,7 @@ from perfci.cli.options import (
 )
 from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file, write_run_file
-from perfci.history.errors import RunFileError
+from perfci.history.errors import ForeignFileError, RunFileError
 from perfci.history.plain import plain
 from perfci.history.stores import Store, open_store
 from perfci.history.text import one_line
@@ -85,7 +87,7 @@ def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
             runs = list(history.runs())
         for run in runs:
             write_run_file(out / f"{run.run_id}.json.gz", history.run(run.run_id))
-    click.echo(f"{len(runs)} runs written to {out}")
+    click.echo(f"{units.count_things(len(runs), 'run')} written to {out}")
 
 
 @command.command("import")
@@ -94,34 +96,44 @@ def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
 def import_(files: tuple[Path, ...], store: str | None) -> int:
     r"""Bring in run files; a folder stands for the run files in it.
 
-    A run that is there already is left alone. A file that cannot be read, or whose run is there
-    under the same id with other contents, is named and left; the others are brought in.
+    JSON in a folder that does not say it is a run file, as a parcel's own, is passed over. A run
+    that is there already is left alone. A file that cannot be read, or whose run is there under the
+    same id with other contents, is named and left; the others are brought in.
 
     \b
     Example:
       perfci history import run.json.gz
       perfci history import examples/h200
     """
-    refused = 0
-    paths: list[Path] = []
-    for each in files:
-        found = _run_files(each)
-        if not found:
-            click.echo(f"perfci: {one_line(str(each))}: no run files in it", err=True)
-            refused += 1
-        paths += found
+    counts = Counter[str]()
     with open_store(config_of(store).store) as history:
-        counts = {"new": 0, "known": 0}
-        for path in paths:
-            try:
-                counts["new" if _import_one(history, path) else "known"] += 1
-            except RunFileError as error:
-                click.echo(f"perfci: {error}", err=True)
-                refused += 1
+        for each in files:
+            found = _import_files(history, each)
+            if not found["new"] + found["known"] + found["refused"]:
+                click.echo(f"perfci: {one_line(str(each))}: no run files in it", err=True)
+                found["refused"] += 1
+            counts += found
+    left = f"; {units.count_things(counts['other'], 'other file')} left" if counts["other"] else ""
     click.echo(
-        f"{counts['new']} runs brought in, {counts['known']} there already, {refused} refused"
+        f"{units.count_things(counts['new'], 'run')} brought in, {counts['known']} there already, "
+        f"{counts['refused']} refused{left}"
     )
-    return int(ExitCode.STORE if refused else ExitCode.FINE)
+    return int(ExitCode.STORE if counts["refused"] else ExitCode.FINE)
+
+
+def _import_files(store: Store, named: Path) -> Counter[str]:
+    """What became of a file, or of those in a folder: how many are new, known, refused, other."""
+    counts = Counter[str]()
+    for path in _run_files(named):
+        try:
+            counts["new" if _import_one(store, path) else "known"] += 1
+        except RunFileError as error:
+            if path != named and isinstance(error, ForeignFileError):
+                counts["other"] += 1
+                continue
+            click.echo(f"perfci: {error}", err=True)
+            counts["refused"] += 1
+    return counts
 
 
 def _import_one(store: Store, path: Path) -> bool:

@@ -133,7 +133,7 @@ def command(
       perfci run --kernel mla_attention --passes 10
       perfci run --passes auto --budget 5
       perfci run --range HEAD~5..HEAD
-      perfci run --out run.json.gz
+      perfci run --out ../run.json.gz
     """
     _refuse_clashes(
         revision, span, again=again, cases_from=cases_from, passes=passes, budget_min=budget_min

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
+from perfci import units
 from perfci.cli.options import config_of, echo_json, json_option, store_option
 from perfci.errors import ExitCode, UsageError
 from perfci.history.commits import repository_root
@@ -97,7 +98,9 @@ def _complain(exchange: Exchange) -> None:
 
 
 def _describe(exchange: Exchange) -> str:
-    counts = f"{len(exchange.sent)} runs sent, {len(exchange.received)} received"
+    counts = (
+        f"{units.count_things(len(exchange.sent), 'run')} sent, {len(exchange.received)} received"
+    )
     if exchange.refused:
         counts += f", {len(exchange.refused)} refused"
     if exchange.kept_back:

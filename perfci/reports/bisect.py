@@ -90,10 +90,10 @@ def interval_of(change: stats.Estimate | None) -> tuple[float, float] | None:
 def describe_effort(bisection: Bisection) -> str:
     """Say how much was looked at, and how sure the answer is."""
     skipped = sum(each.likeness is Likeness.SKIPPED for _, each in bisection.findings)
-    passes = _count(bisection.passes, "pass", "passes")
+    passes = units.count_things(bisection.passes, "pass", "passes")
     parts = [
-        _count(bisection.count, "commit"),
-        _count(len(bisection.findings), "step"),
+        units.count_things(bisection.count, "commit"),
+        units.count_things(len(bisection.findings), "step"),
         *([f"{units.format_count(skipped)} skipped"] if skipped else []),
         f"{passes} in {units.format_duration(bisection.spent_s)}",
     ]
@@ -213,13 +213,9 @@ def _describe_change(comparison: Comparison) -> str:
         f"{units.format_latency(comparison.baseline_ns)} → "
         f"{units.format_latency(comparison.contender_ns)}, "
         f"{units.format_change(comparison.ratio)}, {units.format_interval(comparison.interval)}, "
-        f"in {_count(comparison.paired_passes, 'pass', 'passes')}"
+        f"in {units.count_things(comparison.paired_passes, 'pass', 'passes')}"
     )
 
 
 def _indented(*parts: str) -> str:
     return f"  {shorten(head(*parts), WIDTH - 2)}"
-
-
-def _count(count: int, one: str, many: str | None = None) -> str:
-    return f"{units.format_count(count)} {one if count == 1 else many or f'{one}s'}"

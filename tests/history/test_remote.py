@@ -246,7 +246,7 @@ def test_a_repository_without_remotes_is_told(tmp_path: Path, remote: Path) -> N
     ours = Clone.make(tmp_path / "a", remote)
     scratch.git(ours.path, "remote", "remove", "origin")
     with (
-        pytest.raises(SyncError, match=r"has no remote 'origin' \(there is none\): add it"),
+        pytest.raises(SyncError, match=r"is none\): add it with git remote add origin URL$"),
         open_remote(ours.path, "origin"),
     ):
         pass

@@ -190,6 +190,12 @@ def test_number(number: float, text: str) -> None:
 def test_count() -> None:
     assert units.format_count(7) == "7"
     assert units.format_count(12_345) == "12,345"
+    assert [units.count_things(count, "run") for count in (0, 1, 2)] == [
+        "0 runs",
+        "1 run",
+        "2 runs",
+    ]
+    assert units.count_things(3, "pass", "passes") == "3 passes"
 
 
 @pytest.mark.parametrize(

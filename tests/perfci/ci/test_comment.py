@@ -83,7 +83,7 @@ def test_a_runner_that_failed_says_why() -> None:
 def test_a_run_is_told_without_cells() -> None:
     done = parcels.parcel(act=Act.RUN, exit_code=0, gates=(), steps=(parcels.step("run"),))
     ruling = rulings.ruling(done, act=Act.RUN, runners=("h200",))
-    assert write_title(ruling) == "1 of 1 runners: run done"
+    assert write_title(ruling) == "1 of 1 runner: run done"
     assert "| run done | h200 |  | 1.5 s |" in _write(ruling)
     broken = replace(done, exit_code=1)
     ruling = rulings.ruling(broken, act=Act.RUN, runners=("h200",))

@@ -47,7 +47,7 @@ _OF_NOTHING = "says that all is well, of nothing that was done"
         ({"head": "c" * 40}, "reported of another commit, cccccccccc"),
         ({"run_id": "4710"}, "reported of another run"),
         ({"attempt": 2}, "reported of attempt 2; this is attempt 1"),
-        ({"act": Act.RUN}, "has done 'run', not 'gate'"),
+        ({"act": Act.RUN}, "has done 'run', not 'gate': give merge the same --input as measure"),
         ({"gates": ()}, _OF_NOTHING),
         ({"steps": ()}, _OF_NOTHING),
         ({"base": "c" * 40}, "has judged by another base, 0123456789"),

@@ -43,7 +43,7 @@ def test_a_baseline_is_pinned_with_its_reason_and_the_last_one_counts(
         (["pin", "HEAD"], 2, "Missing option '--reason'"),
         (["pin", "HEAD", "--reason", " "], 2, "pinned for a reason: give one"),
         (["pin", "nowhere", "--reason", "why"], 2, "no commit 'nowhere'"),
-        (["show"], 9, "no baseline is pinned yet"),
+        (["show"], 9, "pin one with perfci baseline pin REV --reason TEXT"),
     ],
 )
 def test_what_cannot_be_pinned_or_shown_is_one_line(

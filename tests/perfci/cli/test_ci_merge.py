@@ -73,6 +73,8 @@ def test_two_runners_one_verdict(place: Place, head: str, call: Call, tmp_path: 
         "  kernels/axpb/plain.cpp is touched",
         "  h200: 1 slower, exit code 1",
         "  a100: 1 unchanged, exit code 0",
+        "  ▲ slower · rope/tiled/headline cpu/1 +10.0 % on h200",
+        f"  the whole of it: {tmp_path / 'verdict' / 'comment.md'}",
     ]
     text = (tmp_path / "verdict" / "comment.md").read_text(encoding="utf-8")
     assert text.startswith("### ✗ perfci: 1 slower, 1 unchanged\n")
@@ -172,3 +174,24 @@ def test_a_folder_that_cannot_be_made_is_named(place: Place, call: Call, tmp_pat
     ended = call(place.work, "ci", "merge", tmp_path, "--out", out)
     assert ended.code == 2
     assert ended.err.startswith(f"perfci: {out}: cannot be made")
+
+
+def test_a_folder_that_is_not_there_is_named(place: Place, call: Call, tmp_path: Path) -> None:
+    ended = call(place.work, "ci", "merge", "/nothing", "--out", tmp_path / "out")
+    assert ended.code == 2
+    assert ended.err == "perfci: /nothing: no such folder; name those with parcels\n"
+
+
+def test_another_input_than_measure_had_is_told(place: Place, call: Call, tmp_path: Path) -> None:
+    done = parcels.parcel(act=Act.RUN, base=None, head=place.base, run_id="", exit_code=0, gates=())
+    for runner in ("h200", "a100"):
+        parcels.write(tmp_path / "parcels" / runner, replace(done, runner=runner))
+    command = ["ci", "merge", tmp_path / "parcels", "--out", tmp_path / "out"]
+    ended = call(place.work, *command)
+    assert ended.code == 9
+    assert "give merge the same --input as measure" in " ".join(ended.out.split())
+    ended = call(place.work, *command, "--input", "act=run")
+    assert ended.code == 0, ended.out
+    text = (tmp_path / "out" / "comment.md").read_text(encoding="utf-8")
+    assert "attempt" not in text
+    assert "in the artefacts" in text

@@ -32,9 +32,9 @@ def test_runs_go_out_and_come_into_another_store(
 ) -> None:
     out = tmp_path / "not yet" / "there"
     ended = call(recorded, "history", "export", "HEAD", "--out", out)
-    assert (ended.code, ended.out) == (0, f"1 runs written to {out}\n")
+    assert (ended.code, ended.out) == (0, f"1 run written to {out}\n")
     other = f"sqlite:///{tmp_path}/other.db"
-    for words in ("1 runs brought in, 0 there already", "0 runs brought in, 1 there already"):
+    for words in ("1 run brought in, 0 there already", "0 runs brought in, 1 there already"):
         ended = call(recorded, "history", "import", out, "--store", other)
         assert ended.code == 0
         assert ended.out.startswith(words)
@@ -62,10 +62,10 @@ def test_a_bad_run_file_is_named_and_the_others_come_in(
     store = f"sqlite:///{tmp_path}/other.db"
     ended = call(recorded, "history", "import", files, tmp_path / "nowhere", "--store", store)
     assert ended.code == 6
-    assert ended.out == "1 runs brought in, 0 there already, 4 refused\n"
+    assert ended.out == "1 run brought in, 0 there already, 3 refused; 1 other file left\n"
     lines = ended.err.splitlines()
-    assert len(lines) == 4
-    for line, name in zip(lines, ("a_truncated", "b_newer", "c_other", "nowhere"), strict=True):
+    assert len(lines) == 3
+    for line, name in zip(lines, ("a_truncated", "b_newer", "nowhere"), strict=True):
         assert line.startswith("perfci: ")
         assert name in line
     assert "newer" in lines[1].partition("b_newer.json")[2]

@@ -56,3 +56,20 @@ def test_a_revision_without_end_is_cut_where_it_is_shown(
     ended = call(tmp_path, "show", "a" * 100_000)
     assert ended.code == 2
     assert len(ended.err) < 1000
+
+
+def test_a_folder_may_hold_what_is_no_run_file(
+    run_file: Path, tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    parcel = tmp_path / "parcel"
+    parcel.mkdir()
+    (parcel / "parcel.json").write_text('{"format": "perfci-parcel"}')
+    ended = call(tmp_path, "history", "import", "parcel")
+    assert (ended.code, ended.err) == (6, "perfci: parcel: no run files in it\n")
+    run_file.rename(parcel / run_file.name)
+    ended = call(tmp_path, "history", "import", "parcel")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "1 run brought in, 0 there already, 0 refused; 1 other file left\n"
+    ended = call(tmp_path, "history", "import", "parcel/parcel.json")
+    assert ended.code == 6
+    assert "parcel.json: not a run file" in ended.err

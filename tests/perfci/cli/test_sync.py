@@ -70,7 +70,7 @@ def test_another_remote(call: Call, tmp_path: Path, remote: Path, clone: Clone) 
     scratch.git(clone.path, "remote", "add", "far", str(far))
     clone.record(rich_run("r1"))
     assert _sync(call, clone, "--remote", "far").code == 0
-    assert _sync(call, clone).out == "1 runs sent, 0 received\n"
+    assert _sync(call, clone).out == "1 run sent, 0 received\n"
     assert files_in(far) == files_in(remote) == ["2026-03/r1.json.gz"]
 
 
@@ -95,14 +95,17 @@ def test_a_run_that_cannot_be_exchanged_is_an_error(call: Call, remote: Path, cl
     assert _sync(call, other).code == 0
     clone.record(replace(rich_run("r1"), duration_s=99.0), rich_run("r2"))
     ended = _sync(call, clone)
-    assert (ended.code, ended.out) == (6, "1 runs sent, 0 received, 1 refused\n")
+    assert (ended.code, ended.out) == (6, "1 run sent, 0 received, 1 refused\n")
     assert f"\nperfci: {BRANCH}:2026-03/r1.json.gz: " in ended.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--remote", "upstream"), "has no remote 'upstream' (there are origin): add it with"),
+        (
+            ("--remote", "upstream"),
+            "has no remote 'upstream' (there are origin): add it with git remote add upstream URL",
+        ),
         (("--branch", "a..b"), "'a..b' is no name for a branch"),
         (("--branch", "a*"), "'a*' is no name for a branch"),
         (("--branch", "a b\n"), "is no name for a branch"),

@@ -103,7 +103,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "writes_half.cpp": (
         scratch.PLAIN.replace("i < x->shape[0]", "i < x->shape[0] / 2"),
         "wrong_values",
-        "NaN where the reference has none",
+        r"NaN where the reference has none.*\(outputs are filled with NaN before each call\)$",
     ),
     "changes_input.cpp": (
         scratch.PLAIN.replace("  return 0;", "  ((float *)x->data)[0] += 1;\n  return 0;"),
