@@ -172,7 +172,7 @@ def _judge_timed(
         known,
         alpha,
     )
-    return [_comparison(each, index, ruling, known, look) for index, each in enumerate(cells)]
+    return [_comparison(each, index, ruling, known) for index, each in enumerate(cells)]
 
 
 def _family(cells: Sequence[_Timed], thresholds: Thresholds, size: int) -> Family:
@@ -191,10 +191,10 @@ def _after(ratios: np.ndarray, passes: int) -> Moments:
     return moments(fresh) if fresh.size >= FEWEST_FRESH else no_moments()
 
 
-def _comparison(cell: _Timed, index: int, ruling: Ruling, family: Family, look: int) -> Comparison:
+def _comparison(cell: _Timed, index: int, ruling: Ruling, family: Family) -> Comparison:
     mean, half = float(ruling.mean[index]), float(ruling.half[index])
     is_suspected = _is_suspected(index, ruling, family)
-    verdict, reason = _verdict(index, ruling, family, look)
+    verdict, reason = _verdict(index, ruling, family, passes=cell.ratios.size)
     return Comparison(
         key=cell.pair.key,
         verdict=verdict,
@@ -219,7 +219,7 @@ def _is_suspected(index: int, ruling: Ruling, family: Family) -> bool:
     return bool(clear and ruling.significant[index] and not called)
 
 
-def _verdict(index: int, ruling: Ruling, family: Family, look: int) -> tuple[Verdict, str]:
+def _verdict(index: int, ruling: Ruling, family: Family, *, passes: int) -> tuple[Verdict, str]:
     decided = {
         Verdict.REGRESSION: ruling.slower,
         Verdict.IMPROVEMENT: ruling.faster,
@@ -228,10 +228,10 @@ def _verdict(index: int, ruling: Ruling, family: Family, look: int) -> tuple[Ver
     for verdict, cells in decided.items():
         if cells[index]:
             return verdict, ""
-    return Verdict.INCONCLUSIVE, _reason(index, ruling, family, look)
+    return Verdict.INCONCLUSIVE, _reason(index, ruling, family, passes=passes)
 
 
-def _reason(index: int, ruling: Ruling, family: Family, look: int) -> str:
+def _reason(index: int, ruling: Ruling, family: Family, *, passes: int) -> str:
     nearest = abs(ruling.mean[index]) - ruling.half[index]
     if nearest <= family.matters[index]:
         return "the interval reaches across the threshold"
@@ -239,6 +239,8 @@ def _reason(index: int, ruling: Ruling, family: Family, look: int) -> str:
         return "the interval reaches into the noise of this cell"
     if not ruling.significant[index]:
         return "not significant among so many cells"
-    if look == len(LOOKS) - 1:
+    more = next((look - passes for look in LOOKS if look > passes), 0)
+    if more == 0:
         return "suspected, and further passes did not confirm it"
-    return f"suspected, not confirmed: {LOOKS[look + 1] - LOOKS[look]} more passes decide"
+    # Of a look that the budget did not reach there are fewer passes than it asks for.
+    return f"suspected, not confirmed: {more} more pass{'es decide' if more > 1 else ' decides'}"

@@ -85,6 +85,16 @@ def test_there_is_no_alarm_before_it_is_confirmed() -> None:
     assert first[0].key in undecided(first)
 
 
+@pytest.mark.parametrize(
+    ("passes", "more"), [(6, "6 more passes decide"), (8, "4 more passes"), (11, "1 more pass ")]
+)
+def test_the_passes_that_are_left_are_counted_where_the_budget_ended_between_looks(
+    passes: int, more: str
+) -> None:
+    reason = _judge(_draw(1, slow=0.05)[:, :passes], 1)[0].reason
+    assert reason.startswith(f"suspected, not confirmed: {more}")
+
+
 def test_what_six_passes_had_by_chance_the_next_six_do_not_confirm() -> None:
     ratios = _draw(2, cells=20)
     ratios[0, :6] += 0.1
