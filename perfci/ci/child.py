@@ -37,25 +37,21 @@ class Ended:
     is_interrupted: bool = False
 
 
-def call(
-    arguments: Sequence[str], *, folder: Path, log: Path, output: Path | None, trigger: str
-) -> Ended:
+def call(arguments: Sequence[str], *, folder: Path, log: Path, trigger: str) -> Ended:
     """Run a command of perfci in a folder; what it says goes into the log and on our own error.
 
-    With ``output`` its standard output goes there instead. An interruption ends it as well.
+    An interruption ends it as well.
     """
     command = [sys.executable, "-P", "-m", "perfci", *arguments]
     started_s = time.monotonic()
     interrupted = False
-    with contextlib.ExitStack() as stack:
-        said = stack.enter_context(log.open("wb"))
-        told = stack.enter_context(output.open("wb")) if output else said
+    with log.open("wb") as said:
         process = subprocess.Popen(
             command,
             cwd=folder,
             env=_environment(trigger),
             stdin=subprocess.DEVNULL,
-            stdout=told,
+            stdout=said,
             stderr=said,
             start_new_session=True,
         )

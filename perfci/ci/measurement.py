@@ -1,6 +1,5 @@
 """Does on this machine what a plan asks for, and leaves a parcel of it, whatever happens."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from perfci.history.model import NOISE_TRIGGER, Run
 from perfci.history.plain import PlainError, record
 from perfci.history.strict import JsonError, read_json
 from perfci.history.text import one_line
+from perfci.reports.gate_json import VALUES_FILE
 
 _RUN_FILE = ".json.gz"
 _LARGEST_EXIT_CODE = 255
@@ -55,7 +55,7 @@ class Task:
 class _Command:
     """A command of perfci and what its step is called.
 
-    ``is_gate`` where it prints one as JSON, ``takes_out`` where it writes run files.
+    ``is_gate`` where it leaves the verdicts of one, ``takes_out`` where it writes files.
     """
 
     name: str
@@ -112,15 +112,14 @@ def _measure(task: Task, say: Callable[[str], None]) -> Parcel:
     steps: list[Step] = []
     gates: list[Judgement] = []
     interrupted = False
-    with tempfile.TemporaryDirectory(prefix="perfci-") as folder:
-        for command in _COMMANDS[task.plan.act](task):
-            say(f"perfci {' '.join(command.arguments)}")
-            ended, step, found = _take(command, task, Path(folder) / "gate.json")
-            steps.append(step)
-            gates += found
-            interrupted = ended.is_interrupted
-            if interrupted:
-                break
+    for command in _COMMANDS[task.plan.act](task):
+        say(f"perfci {' '.join(command.arguments)}")
+        ended, step, found = _take(command, task)
+        steps.append(step)
+        gates += found
+        interrupted = ended.is_interrupted
+        if interrupted:
+            break
     parcel = _leave(task, steps=steps, gates=gates)
     if interrupted:
         raise KeyboardInterrupt
@@ -150,20 +149,19 @@ def _fetch_history(task: Task, say: Callable[[str], None]) -> None:
         say(f"the commits' places on their branch are not known: {error}")
 
 
-def _take(command: _Command, task: Task, printed: Path) -> tuple[Ended, Step, list[Judgement]]:
-    """Run a command; what it prints as JSON goes through the file ``printed``."""
+def _take(command: _Command, task: Task) -> tuple[Ended, Step, list[Judgement]]:
+    """Run a command, and read the verdicts that it leaves."""
     log = task.out / f"{command.name}.log"
     ended = call(
         [*command.arguments, *_options(command, task)],
         folder=task.folder,
         log=log,
-        output=printed if command.is_gate else None,
         trigger=str(task.event.kind),
     )
     code, error = min(ended.code, _LARGEST_EXIT_CODE), find_error(log, ended)
     gates: list[Judgement] = []
     if command.is_gate:
-        gates, problem = _read_gates(printed)
+        gates, problem = _read_gates(task.out / VALUES_FILE)
         if not gates and code in _VERDICTS:  # no verdict was read: whatever it says, it is none
             code, error = int(ExitCode.MISSING_CELLS), error or problem
     step = Step(
@@ -199,7 +197,7 @@ def _run_at(task: Task, tier: str) -> _Command:
 
 def _gate(task: Task) -> list[_Command]:
     base, head = task.plan.base or "", task.plan.head or ""
-    arguments = ("gate", "--base", base, "--head", head, "--json")
+    arguments = ("gate", "--base", base, "--head", head)
     return [_Command(name="gate", arguments=arguments, is_gate=True)]
 
 
@@ -243,10 +241,12 @@ _IN_TREE = (Act.NIGHTLY, Act.BACKFILL, Act.SELFTEST)
 """What measures, or takes its cases from, the working tree."""
 
 
-def _read_gates(printed: Path) -> tuple[list[Judgement], str]:
-    """The gates that were printed, else the line that says what is wrong with them."""
+def _read_gates(path: Path) -> tuple[list[Judgement], str]:
+    """The gates in a file, else the line that says what is wrong with them."""
+    if not is_plain_file(path):
+        return [], "the gate gave no verdict"
     try:
-        with printed.open("rb") as file:
+        with path.open("rb") as file:
             text = file.read(LARGEST_PARCEL_BYTES)
         gates = [record(Judgement, each) for each in read_json(text)["gates"]]
     except (JsonError, PlainError, KeyError, TypeError) as error:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,6 +19,7 @@ from perfci.cli.options import (
     selection_options,
     server_for,
     store_option,
+    write_json,
 )
 from perfci.cli.record import counted, keep, say_unwatched
 from perfci.config import Config
@@ -35,7 +37,7 @@ from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.gate import gate_text
-from perfci.reports.gate_json import gate_values
+from perfci.reports.gate_json import VALUES_FILE, gate_values
 from perfci.reports.markdown import gate_github, gate_markdown
 from perfci.selection import Selection
 from perfci.workers.passes import PassServer
@@ -91,8 +93,8 @@ class _Request:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the two run files into this folder instead of recording; a --store beside it is "
-    "only read.",
+    help="Write the two run files and gate.json, what --json prints, into this folder instead of "
+    "recording; a --store beside it is only read.",
 )
 @kernels_option
 @store_option
@@ -155,7 +157,14 @@ def command(
                 gates = _judge(targets, request, lodged, server, history)
         for each in gates:
             _record(each, request, history)
-    _show(gates, "json" if as_json else form, fail_on_inconclusive=fail_on is not None)
+    values = _values_of(gates, fail_on_inconclusive=fail_on is not None)
+    if out is not None:
+        write_json(out / VALUES_FILE, values)
+    if as_json or form == "json":
+        echo_json(values)
+    else:
+        write = _WRITERS[form]
+        click.echo("\n".join(write(each).rstrip("\n") + "\n" for each in gates).rstrip("\n"))
     if any(each.interrupted for each in gates):
         raise KeyboardInterrupt
     codes = [exit_code_of(each, fail_on_inconclusive=fail_on is not None) for each in gates]
@@ -214,10 +223,6 @@ def _judge_on(
     return replace(gate, past=past)
 
 
-def _show(gates: Sequence[Gate], form: str, *, fail_on_inconclusive: bool) -> None:
-    if form == "json":
-        values = [gate_values(each, fail_on_inconclusive=fail_on_inconclusive) for each in gates]
-        echo_json({"gates": values})
-        return
-    write = _WRITERS[form]
-    click.echo("\n".join(write(each).rstrip("\n") + "\n" for each in gates).rstrip("\n"))
+def _values_of(gates: Sequence[Gate], *, fail_on_inconclusive: bool) -> dict[str, Any]:
+    values = [gate_values(each, fail_on_inconclusive=fail_on_inconclusive) for each in gates]
+    return {"gates": values}

@@ -2,6 +2,7 @@
 
 import json
 import math
+import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -93,7 +94,24 @@ def make_folder(folder: Path) -> None:
 
 def echo_json(value: Any) -> None:
     """Print a value as JSON, which has no word for what is infinite or no number: null."""
-    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(_as_json(value))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write what echo_json prints to a file, whole or not at all. Raises UsageError."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        try:
+            temporary.write_text(_as_json(value) + "\n", encoding="utf-8")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -6,6 +6,9 @@ from perfci.gate.verdicts import Gate, exit_code_of
 from perfci.history.plain import plain
 from perfci.reports.gate import find_all_differences, find_means
 
+VALUES_FILE = "gate.json"
+"""What a gate that writes files leaves beside its run files."""
+
 
 def gate_values(gate: Gate, *, fail_on_inconclusive: bool) -> dict[str, Any]:
     """All that was decided, with the records as run files have them."""

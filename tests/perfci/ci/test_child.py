@@ -11,10 +11,11 @@ from perfci.ci.child import Ended, call, find_error
 def test_what_a_command_says_is_kept_and_passed_on(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    log, output = tmp_path / "log", tmp_path / "output"
-    ended = call(["history", "ls", "--json"], folder=tmp_path, log=log, output=output, trigger="t")
-    assert (ended.code, log.read_text(), output.read_text()) == (0, "", "[]\n")
-    ended = call(["nonsense"], folder=tmp_path, log=log, output=None, trigger="t")
+    log = tmp_path / "log"
+    ended = call(["history", "ls", "--json"], folder=tmp_path, log=log, trigger="t")
+    assert (ended.code, log.read_text()) == (0, "[]\n")
+    assert capfd.readouterr() == ("", "[]\n")
+    ended = call(["nonsense"], folder=tmp_path, log=log, trigger="t")
     assert ended.code == 2
     assert "No such command 'nonsense'" in log.read_text()
     assert capfd.readouterr() == ("", log.read_text())
@@ -23,7 +24,7 @@ def test_what_a_command_says_is_kept_and_passed_on(
 def test_a_folder_with_a_perfci_of_its_own_does_not_stand_in_for_it(tmp_path: Path) -> None:
     (tmp_path / "perfci.py").write_text("raise SystemExit(77)\n")
     log = tmp_path / "log"
-    ended = call(["--version"], folder=tmp_path, log=log, output=None, trigger="t")
+    ended = call(["--version"], folder=tmp_path, log=log, trigger="t")
     assert (ended.code, "perfci, version" in log.read_text()) == (0, True)
 
 

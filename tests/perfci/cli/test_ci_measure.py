@@ -1,6 +1,7 @@
 """perfci ci measure: what a runner does about an event, and the parcel that it leaves."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,6 +139,8 @@ def test_a_slower_pull_request_is_told(root: Path) -> None:
     assert {run.attempt for run in runs} == {2}
     assert "gate: kernels/axpb/plain.cpp is touched" in ended.stderr
     assert "pass 1" in _log(root, "gate")
+    for told in (ended.stderr, _log(root, "gate")):
+        assert re.search(r"^  plain +large .*▲ slower$", told, re.MULTILINE), told
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """What a gate says of a head that does a bit of everything, and what is recorded of it."""
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 
@@ -175,6 +176,9 @@ def test_a_budget_that_is_too_short_decides_nothing_and_says_what_it_takes(gated
     told = ended.stdout.replace("\n", " ")
     assert ", beyond the budget of 0.6 s; give --budget " in told
     assert not re.search(r"\] %|e\+|geometric|would have shown|noise", told)
-    assert len(list((gated.root / "files").glob("*.json.gz"))) == 2
+    runs = {path.name for path in (gated.root / "files").glob("*.json.gz")}
+    (gate,) = json.loads((gated.root / "files" / "gate.json").read_text())["gates"]
+    assert len(runs) == 2
+    assert {f"{each}.json.gz" for each in gate["runs"]} == runs
     strict = ["--fail-on", "inconclusive", "--budget", "0.01", "--out", "files"]
     assert scratch.perfci(gated.root, "gate", *variant, *strict).returncode == 8
