@@ -4,6 +4,8 @@ The order of commits is the first-parent line's, and no wrong answer is given wh
 clone holds too little of it.
 """
 
+import fcntl
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -219,12 +221,25 @@ def worktree(root: Path, revision: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="perfci-", ignore_cleanup_errors=True) as folder:
         path = Path(folder).resolve() / sha[:12]
         try:
-            run_git(root, "worktree", "add", "--quiet", "--detach", str(path), sha)
+            with _one_at_a_time(root):
+                run_git(root, "worktree", "add", "--quiet", "--detach", str(path), sha)
             yield path
         finally:
             # By its own path, since `git worktree prune` would also forget other people's
             # trees that happen to be out of reach.
-            ask_git(root, "worktree", "remove", "--force", "--force", str(path))
+            with _one_at_a_time(root):
+                ask_git(root, "worktree", "remove", "--force", "--force", str(path))
+
+
+@contextmanager
+def _one_at_a_time(root: Path) -> Iterator[None]:
+    """Wait for other perfcis: git gives up where another's tree is half made or half gone."""
+    folder = os.open(root / run_git(root, "rev-parse", "--git-common-dir"), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _range_ends(text: str) -> tuple[str, str]:

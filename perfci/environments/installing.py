@@ -7,7 +7,7 @@ does not survive being moved; its record is written last, and what has none is m
 
 import asyncio
 import fcntl
-import importlib.util
+import importlib.metadata
 import json
 import shutil
 import sys
@@ -150,7 +150,11 @@ class _Making:
 
 def _has_pip() -> bool:
     """Whether there is a pip here, which then makes environments without one of their own."""
-    return importlib.util.find_spec("pip") is not None
+    try:
+        importlib.metadata.distribution("pip")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _find_complaint(text: str, code: int | None, config: Config) -> str:

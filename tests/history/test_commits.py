@@ -468,19 +468,19 @@ def test_hooks_do_not_run_in_a_worktree(line, tmp_path):
 def test_worktrees_side_by_side(line):
     repository, shas = line
     paths: list[Path] = []
-    barrier = threading.Barrier(3)
+    barrier = threading.Barrier(8)
 
     def use():
         with worktree(repository.path, shas[0]) as path:
             paths.append(path)
             barrier.wait(60)
 
-    threads = [threading.Thread(target=use) for _ in range(3)]
+    threads = [threading.Thread(target=use) for _ in range(8)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    assert len(set(paths)) == 3
+    assert len(set(paths)) == 8
     assert worktrees(repository) == 1
 
 
