@@ -4,11 +4,13 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import pytest
 import waitress
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from waitress.server import BaseWSGIServer
 
 from perfci.dashboard.app import create_app
 from perfci.history.model import Run, Status
@@ -64,6 +66,11 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
+def _run(server: BaseWSGIServer) -> None:
+    with suppress(OSError):  # its sockets may be closed while it waits on them: so it ends
+        server.run()
+
+
 @pytest.fixture
 def open_dashboard(
     browser: Browser, store_with: Callable[[Sequence[Run]], str]
@@ -72,7 +79,7 @@ def open_dashboard(
 
     def open_over(runs: Sequence[Run]) -> Visitor:
         server = waitress.create_server(create_app(store_with(runs)).server, port=0, threads=4)
-        thread = threading.Thread(target=server.run)
+        thread = threading.Thread(target=_run, args=(server,))
         thread.start()
         page = browser.new_page()
 
