@@ -22,17 +22,7 @@ from perfci.run import measure, measure_pair
 from perfci.selection import Selection, select
 from perfci.workers.passes import PassServer
 
-_CASES = """\
-[[bench]]
-name = "large"
-tier = "smoke"
-count = 65536
-
-[[check]]
-name = "one"
-tier = "smoke"
-count = 1
-"""
+_CASES = scratch.CASES.rpartition("\n[[check]]")[0]
 _WHERE = """\
 import atexit
 import sys
