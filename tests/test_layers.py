@@ -49,6 +49,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.selftest.scenarios",
     "perfci.shortage",
     "perfci.checking.surroundings",
+    "perfci.timers.cuda_channels",
     "perfci.timers.cuda_cold",
     "perfci.timers.cuda_hot",
     "perfci.timers.cuda_stream",

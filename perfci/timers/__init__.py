@@ -10,6 +10,9 @@ from perfci.history.model import Contract
 MINIMUM_SAMPLES = 50
 """How many samples a pass reads of a cell at the least, while its budget lasts."""
 
+TARGET = 0.005
+"""How far the interquartile mean of a pass's samples may be off, at 95 %, relative to it."""
+
 NOT_IN_L2 = "one set of inputs and outputs does not fit in a quarter of the L2"
 """What a row says whose data a timer meant to keep in the L2, and could not."""
 
@@ -43,15 +46,16 @@ class Reader:
 
     ``call`` calls once and returns when its work is done, for warming up. ``read`` returns a batch
     of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
-    InvalidTimingError. Less than ``minimum_samples`` are not enough. ``note`` is what whoever looks
-    at the figures should know of them. ``returned`` is what the first call returned where every
-    batch writes it anew, as in a graph.
+    InvalidTimingError. Less than ``minimum_samples`` are not enough, and ``target`` is how closely
+    their mean should be known. ``note`` is what whoever looks at the figures should know of them.
+    ``returned`` is what the first call returned where every batch writes it anew, as in a graph.
     """
 
     call: Callable[[], object]
     read: Callable[[], list[float]]
     loops: int = 1
     minimum_samples: int = MINIMUM_SAMPLES
+    target: float = TARGET
     note: str = ""
     returned: object = None
 
@@ -86,7 +90,7 @@ TIMERS = {
         module="perfci.timers.cuda_cold",
         device="cuda",
         contract=Contract(
-            timer="cold", version=2, l2="flushed", warm_up="steady", inputs="rotating"
+            timer="cold", version=3, l2="flushed", warm_up="steady", inputs="rotating"
         ),
     ),
     "cuda_hot": TimerEntry(

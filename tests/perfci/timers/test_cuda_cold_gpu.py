@@ -1,9 +1,11 @@
-"""On a real GPU: that the L2 gives up what it keeps moves no latency of a kernel that asks nothing.
+"""On a real GPU: on which streams a kernel is read, and that the L2 gives up what it keeps.
 
-Each way is read six times, in turns, and what was read stands beside a failure.
+That moves no latency of a kernel that asks nothing: each way is read six times, in turns, and what
+was read stands beside a failure.
 """
 
 import statistics
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -65,3 +67,23 @@ def test_launches_that_are_handed_over_one_at_a_time_take_as_long(name: str) -> 
         by_way[alone].append(_read_ns(calls, keeps_in_l2=alone))
     alone, together = (statistics.median(by_way[each]) for each in (True, False))
     assert alone == pytest.approx(together, rel=0.1, abs=500), by_way
+
+
+@pytest.mark.parametrize(("set_bytes", "count"), [(1, 8), (1 << 29, 2), (1 << 40, 1)])
+def test_batches_take_turns_on_streams_of_their_own(set_bytes: int, count: int) -> None:
+    seen: list[int] = []
+
+    def call() -> None:
+        seen.append(torch.cuda.current_stream().cuda_stream)
+        torch.cuda._sleep(0)
+
+    reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=set_bytes, device="cuda:0"))
+    assert set(Counter(seen).values()) == {1}  # each stream has run it before it is read there
+    first = set(seen)
+    seen.clear()
+    for _ in range(8):
+        reader.read()
+    assert set(seen) == first
+    assert Counter(seen) == dict.fromkeys(first, 160 // count)
+    assert len(first) == count
+    assert torch.cuda.default_stream().cuda_stream not in first

@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import cycle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perfci.history.model import Stop
-from perfci.timers import MINIMUM_SAMPLES, TIMERS, Reader
+from perfci.history.summary import interquartile_mean
+from perfci.timers import MINIMUM_SAMPLES, TARGET, TIMERS, Reader
 from perfci.timers.sampling import (
     SCARCE_SAMPLES,
-    TARGET,
     WARM_UP_CALLS,
     WARM_UP_NS,
     collect,
+    half_width,
     measure_in_turns,
-    median_half_width,
     warm_up,
 )
 
@@ -61,24 +63,57 @@ def _two_modes(turn: int) -> list[float]:
     return [1.0 + turn % 2]
 
 
+def _drifting(turn: int) -> list[float]:
+    return [10.0 + turn]  # the spread grows with the samples
+
+
+def test_a_reader_may_ask_for_less() -> None:
+    clock = Clock()
+    reader = replace(clock.reader(_two_modes), target=0.1)
+    ((samples, stop),) = collect([reader], budget_s=1, clock_ns=lambda: clock.now_ns)
+    assert stop is Stop.CONVERGED
+    assert 0.05 < half_width(samples) <= 0.1
+
+
 _LATENCIES = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=200)
 
 
-@given(_LATENCIES)
-def test_the_interval_is_no_wider_than_the_range(samples: list[float]) -> None:
-    width = median_half_width(samples)
-    assert 0 <= 2 * width * min(samples) <= (max(samples) - min(samples)) * (1 + 1e-9)
+@given(st.floats(1e-3, 1e9), st.integers(1, 200))
+def test_samples_that_do_not_differ_are_known_exactly(sample: float, count: int) -> None:
+    assert half_width([sample] * count) == pytest.approx(0, abs=1e-12)
 
 
 @given(_LATENCIES, st.floats(1e-3, 1e3))
 def test_the_interval_is_relative(samples: list[float], scale: float) -> None:
-    scaled = median_half_width([scale * each for each in samples])
-    assert scaled == pytest.approx(median_half_width(samples), rel=1e-9, abs=1e-12)
+    scaled = half_width([scale * each for each in samples])
+    assert scaled == pytest.approx(half_width(samples), rel=1e-9, abs=1e-12)
 
 
-def test_the_interval_is_that_of_the_ranks() -> None:
-    ordered = [float(each) for each in range(1, 101)]
-    assert median_half_width(ordered) == pytest.approx((61 - 41) / 2 / 50.5)
+def _skewed(seed: int, count: int = 160) -> list[float]:
+    draws = np.random.default_rng(seed)
+    return [*(6000 + 200 * draws.lognormal(size=count))]
+
+
+def test_the_interval_holds_the_mean_nineteen_times_in_twenty() -> None:
+    true = interquartile_mean(_skewed(0, count=200_000))
+    inside = 0
+    for seed in range(1, 401):
+        samples = _skewed(seed)
+        inside += abs(interquartile_mean(samples) / true - 1) <= half_width(samples)
+    assert 0.92 <= inside / 400 <= 0.97
+
+
+def test_the_ticks_of_a_clock_make_it_no_narrower() -> None:
+    for seed in range(20):
+        samples = _skewed(seed)
+        ticked = [32 * round(each / 32) for each in samples]
+        assert half_width(ticked) == pytest.approx(half_width(samples), rel=0.15)
+
+
+def test_what_disturbs_a_tenth_of_the_samples_widens_it_little() -> None:
+    samples = _skewed(1)
+    disturbed = [10 * each if index % 10 == 0 else each for index, each in enumerate(samples)]
+    assert half_width(disturbed) < 1.5 * half_width(samples)
 
 
 def test_steady_samples_converge_at_the_least_number() -> None:
@@ -86,17 +121,25 @@ def test_steady_samples_converge_at_the_least_number() -> None:
     assert (len(samples), stop) == (MINIMUM_SAMPLES, Stop.CONVERGED)
 
 
-def test_more_samples_are_read_until_the_median_is_known() -> None:
-    samples, stop = Clock().collect(lambda turn: [1000.0 + (0 if turn >= 60 else turn % 2 * 100)])
+def test_more_samples_are_read_until_the_mean_is_known() -> None:
+    samples, stop = Clock().collect(lambda turn: [1000.0 + (0 if turn >= 60 else turn % 2 * 20)])
     assert stop is Stop.CONVERGED
     assert len(samples) == 2 * MINIMUM_SAMPLES
-    assert median_half_width(samples[:MINIMUM_SAMPLES]) > TARGET
-    assert median_half_width(samples) <= TARGET
+    assert half_width(samples[:MINIMUM_SAMPLES]) > TARGET
+    assert half_width(samples) <= TARGET
 
 
-def test_two_modes_that_never_narrow_are_stable_above_the_target() -> None:
-    samples, stop = Clock().collect(_two_modes)
+@pytest.mark.parametrize("latencies", [_drifting, _two_modes])
+def test_samples_that_never_hold_are_stable_above_the_target(
+    latencies: Callable[[int], Sequence[float]],
+) -> None:
+    samples, stop = Clock().collect(latencies)
     assert (len(samples), stop) == (4 * MINIMUM_SAMPLES, Stop.STABILISED)
+
+
+def test_what_gets_there_in_sixteen_times_the_least_number_is_read_on() -> None:
+    samples, stop = Clock().collect(lambda turn: [1.0 + turn % 2 * 0.07])
+    assert (len(samples), stop) == (16 * MINIMUM_SAMPLES, Stop.CONVERGED)
 
 
 @pytest.mark.parametrize("batch", [1, 3])

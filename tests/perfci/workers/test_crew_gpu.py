@@ -66,7 +66,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
     return first, second
 
 
-@pytest.mark.parametrize("timer", _TIMERS)
+@pytest.mark.parametrize("timer", ["cold", "hot"])  # by host two processes lie 25 % apart and more
 def test_the_same_kernel_is_as_fast_in_both_processes(sides: tuple[Rows, Rows], timer: str) -> None:
     before, after = (each["alike", timer] for each in sides)
     assert before.status is after.status is Status.PASSED, (before.message, after.message)
