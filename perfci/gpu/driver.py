@@ -1,8 +1,8 @@
-"""CUDA's driver API, by ctypes: what a captured graph would launch, what the L2 is to keep.
+"""CUDA's driver API, by ctypes: streams, what a captured graph would launch, what the L2 keeps.
 
 Structures, numbers and signatures are cuda.h's, with which tests compare them; functions go by
 the names that its macros stand for. A driver of CUDA 12.3 or later has all of them, one of 11 those
-that ask about the L2.
+that make streams and ask about the L2.
 """
 
 import ctypes
@@ -63,6 +63,7 @@ class StreamAttribute(ctypes.Union):
 
 
 NUMBERS: Mapping[str, int] = {
+    "CU_STREAM_NON_BLOCKING": 1,
     "CU_STREAM_CAPTURE_MODE_GLOBAL": 0,
     "CU_STREAM_CAPTURE_MODE_RELAXED": 2,
     "CU_GRAPH_NODE_TYPE_KERNEL": 0,
@@ -77,6 +78,7 @@ NUMBERS: Mapping[str, int] = {
     "CU_FUNC_ATTRIBUTE_BINARY_VERSION": 6,
 }
 FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
+    "cuStreamCreate": (POINTER(c_void_p), c_uint),
     "cuStreamBeginCapture_v2": (c_void_p, c_int),
     "cuStreamEndCapture": (c_void_p, POINTER(c_void_p)),
     "cuGraphDestroy": (c_void_p,),
@@ -102,6 +104,7 @@ FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
 """Name → types of the arguments; what a function returns is always a status, 0 for success."""
 
 LIBRARY = "libcuda.so.1"
+_MAKING_STREAMS = ("cuStreamCreate",)
 _ABOUT_THE_L2 = ("cuCtxResetPersistingL2Cache", "cuCtxGetLimit", "cuStreamGetAttribute")
 
 
@@ -164,11 +167,25 @@ class Persistence(_Asked):
         return int(value.accessPolicyWindow.num_bytes)
 
 
+class Streams(_Asked):
+    """Streams beyond those of PyTorch's pool, which are 32."""
+
+    def __init__(self, library: str = LIBRARY) -> None:
+        super().__init__(_MAKING_STREAMS, library)
+
+    def create(self) -> int:
+        """A stream that waits for no other; it is there as long as the process. DriverError."""
+        stream = c_void_p()
+        self._ask("cuStreamCreate", byref(stream), NUMBERS["CU_STREAM_NON_BLOCKING"])
+        return stream.value or 0
+
+
 class Driver(_Asked):
     """What a captured graph would launch."""
 
     def __init__(self, library: str = LIBRARY) -> None:
-        super().__init__((name for name in FUNCTIONS if name not in _ABOUT_THE_L2), library)
+        others = (*_MAKING_STREAMS, *_ABOUT_THE_L2)
+        super().__init__((name for name in FUNCTIONS if name not in others), library)
 
     @contextmanager
     def captured(self, stream: int, call: Callable[[], object], *, relaxed: bool) -> Iterator[int]:

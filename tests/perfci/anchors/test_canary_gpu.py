@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from perfci.anchors import CACHE_CASE, COPY, EMPTY, LAUNCH_CASE
 from perfci.anchors.canary import find_fault
 from perfci.device import has_gpu_driver
 from perfci.history.model import Measurement
-from perfci.timers import TIMERS, Workload, cuda_channels, timer
+from perfci.timers import TIMERS, Workload, cuda_cold, timer
 from perfci.timers.sampling import measure
 
 pytestmark = [
@@ -52,5 +53,10 @@ def test_the_canary_tells_a_flush_from_none(monkeypatch: pytest.MonkeyPatch) -> 
     if any(row.message for row in hot):
         pytest.skip("the copy does not fit in a quarter of the L2 here")
     assert find_fault([*hot, *_rows("cuda_cold")]) == ""
-    monkeypatch.setattr(cuda_channels.Flush, "__call__", lambda _: None)
+    sizes = count(1)
+    monkeypatch.setattr(
+        cuda_cold,
+        "_flush_buffer",
+        lambda device: torch.empty(next(sizes), dtype=torch.uint8, device=device),
+    )
     assert "was not flushed" in find_fault([*hot, *_rows("cuda_cold")])

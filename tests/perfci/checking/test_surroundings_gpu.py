@@ -89,7 +89,7 @@ def test_a_kernel_that_sets_some_aside_is_timed_and_ends_its_process(tmp_path: P
     scratch.write_kernel(
         root,
         cases__toml=one_case,
-        keeps__py=source.replace("NAME", "keeps").replace("LIMIT", str(8 << 20)),
+        keeps__py=source.replace("NAME", "keeps").replace("LIMIT", str(16 << 20)),
         other__py=source.replace("NAME", "other").replace("LIMIT", "0"),
         another__py=source.replace("NAME", "another").replace("LIMIT", "0"),
     )

@@ -23,6 +23,7 @@ from perfci.gpu.driver import (
     KernelNodeParams,
     Persistence,
     StreamAttribute,
+    Streams,
 )
 from perfci.toolchain import find_compiler
 
@@ -156,6 +157,13 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction of,
   return *blocks = of->blocks, CUDA_SUCCESS;
 }
 
+unsigned created;
+CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  if (created == 2) return CUDA_ERROR_OUT_OF_MEMORY;
+  return *stream = CUstream(0xABCD00000000 + ++created), CUDA_SUCCESS;
+}
+
 int resets;
 size_t set_aside;
 CUresult cuCtxResetPersistingL2Cache() { return ++resets, CUDA_SUCCESS; }
@@ -286,6 +294,13 @@ def test_a_graphs_kernels_are_read_in_the_order_in_which_they_wait(
         ),
     ]
     assert (counts.mode.value, counts.destroyed.value) == (2, 1)
+
+
+def test_each_stream_is_another_until_there_are_no_more(library: Path) -> None:
+    streams = Streams(str(library))
+    assert [streams.create() for _ in range(2)] == [0xABCD_0000_0001, 0xABCD_0000_0002]
+    with pytest.raises(DriverError, match="cuStreamCreate ended with CUDA error 2"):
+        streams.create()
 
 
 def test_a_call_that_launches_nothing_has_no_kernels(library: Path, counts: Any) -> None:
