@@ -44,7 +44,8 @@ class InvalidTimingError(Exception):
 class Reader:
     """How one workload is read, a batch at a time; perfci.timers.sampling says how often.
 
-    ``call`` calls once and returns when its work is done, for warming up. ``read`` returns a batch
+    ``call`` calls once and returns when its work is done, for warming up. ``begin`` comes before
+    the batches that count: two sides begin where the other does. ``read`` returns a batch
     of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
     InvalidTimingError. Less than ``minimum_samples`` are not enough, and ``target`` is how closely
     their mean should be known. ``note`` is what whoever looks at the figures should know of them.
@@ -53,6 +54,7 @@ class Reader:
 
     call: Callable[[], object]
     read: Callable[[], list[float]]
+    begin: Callable[[], None] = lambda: None
     loops: int = 1
     minimum_samples: int = MINIMUM_SAMPLES
     target: float = TARGET

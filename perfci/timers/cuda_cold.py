@@ -27,7 +27,9 @@ _STREAMS_BYTES = 2**30
 
 def open_reader(workload: Workload) -> Reader:
     """What reads latencies of one call, by events that tick in 32 ns."""
-    turns, streams = cycle(workload.calls), cycle(_streams_for(workload))
+    turns = cycle(workload.calls)
+    streams = _streams_for(workload)
+    left = cycle(streams)
     flush = _flush_buffer(workload.device)
     blocker = Blocker()
     persistence = Persistence()
@@ -40,10 +42,14 @@ def open_reader(workload: Workload) -> Reader:
         next(turns)()
         torch.cuda.synchronize()
 
+    def begin() -> None:
+        nonlocal left
+        left = cycle(streams)
+
     def read_together(count: int) -> list[float]:
         _give_up_kept(persistence)
         torch.cuda.synchronize()  # a stream does not wait for what others have to do
-        with torch.cuda.stream(next(streams)):
+        with torch.cuda.stream(next(left)):
             return blocker.read(lambda: [sample() for _ in range(count)])
 
     def read() -> list[float]:
@@ -51,7 +57,7 @@ def open_reader(workload: Workload) -> Reader:
             return read_together(_BATCH_SAMPLES)
         return [each for _ in range(_BATCH_SAMPLES) for each in read_together(1)]
 
-    return Reader(call=call, read=read, target=_TARGET)
+    return Reader(call=call, begin=begin, read=read, target=_TARGET)
 
 
 def _streams_for(workload: Workload) -> tuple[Stream, ...]:

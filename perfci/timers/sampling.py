@@ -134,6 +134,7 @@ class Series:
     """The samples of one reader so far, and why they are enough once they are."""
 
     def __init__(self, reader: Reader) -> None:
+        reader.begin()
         self.reader = reader
         self.samples: list[float] = []
         self.stop: Stop | None = None

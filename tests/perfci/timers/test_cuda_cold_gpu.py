@@ -86,3 +86,23 @@ def test_batches_take_turns_on_streams_of_their_own(set_bytes: int, count: int) 
     assert Counter(seen) == dict.fromkeys(first, 320 // count)
     assert len(first) == count
     assert torch.cuda.default_stream().cuda_stream not in first
+
+
+def test_what_counts_begins_on_the_same_stream_whatever_was_read_before() -> None:
+    seen: list[int] = []
+
+    def call() -> None:
+        seen.append(torch.cuda.current_stream().cuda_stream)
+        torch.cuda._sleep(0)
+
+    firsts = []
+    for before in range(3):
+        reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
+        for _ in range(before):
+            reader.read()
+        reader.begin()
+        seen.clear()
+        reader.read()
+        firsts.append({*seen})
+    assert firsts[0] == firsts[1] == firsts[2]
+    assert len(firsts[0]) == 1

@@ -206,6 +206,7 @@ class _Bench:
     def __init__(self) -> None:
         self.now_ns = 0
         self.said: list[str] = []
+        self.begun: list[tuple[str, int]] = []
 
     def reader(self, name: str, latency: Callable[[int], float], batch: int = 1) -> Reader:
         def say(what: str) -> None:
@@ -216,7 +217,12 @@ class _Bench:
             say(name)
             return [latency(self.now_ns)] * batch
 
-        return Reader(call=lambda: say(f"call {name}"), read=read, loops=len(name))
+        return Reader(
+            call=lambda: say(f"call {name}"),
+            begin=lambda: self.begun.append((name, len(self.said))),
+            read=read,
+            loops=len(name),
+        )
 
     def collect(self, *readers: Reader, budget_s: float = 1.0) -> list[tuple[list[float], Stop]]:
         return collect(readers, budget_s=budget_s, clock_ns=lambda: self.now_ns)
@@ -234,6 +240,18 @@ def test_two_take_turns_forth_and_back_from_either_end() -> None:
     assert rounds == {"abba", "baab"}  # one of them alone: once in 2^24 runs
     calls = [each.removeprefix("call ") for each in bench.said[::2]]
     assert calls == bench.said[1::2]  # a call of its own before every block
+
+
+def test_each_begins_behind_the_warm_up_of_both() -> None:
+    bench = _Bench()
+    readers = [bench.reader(name, lambda _: 1.0, batch=20) for name in ("a", "b")]
+    contract = TIMERS["cpu"].contract
+    measure_in_turns(readers, contract=contract, budget_s=1, clock_ns=lambda: bench.now_ns)
+    (first, before), (second, also_before) = bench.begun
+    assert (first, second, before) == ("a", "b", also_before)
+    counted = bench.said[before:]
+    assert sum(not each.startswith("call") for each in counted) * 20 == 2 * 80
+    assert "b" in bench.said[:before]
 
 
 def test_a_machine_that_slows_down_slows_both_alike() -> None:
