@@ -54,7 +54,7 @@ class KernelPage:
 
 def read_overview(store_url: str, asked: OverviewState) -> tuple[list[Snapshot], list[str]]:
     """Read the newest snapshot of a testbed, or of all where none is asked for, and all names."""
-    with open_store(store_url) as store:
+    with _opened(store_url) as store:
         recorded = _runs(store)
         runs = [run for run in recorded if not run.is_study]
         if not runs:
@@ -96,7 +96,7 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
     Unless all commits are asked for, the newest of the branch are read: at most
     :data:`MOST_COMMITS`, and fewer where they hold very many cells.
     """
-    with open_store(store_url) as store:
+    with _opened(store_url) as store:
         runs = _runs(store, studies=False)
         branches = sorted({run.commit.branch for run in runs if run.commit.branch})
         branch = _pick("branch", asked.branch, branches, default=choose_branch(runs))
@@ -148,7 +148,7 @@ class NoisePage:
 
 def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
     """Read the newest study of a testbed, or of the one that was studied last."""
-    with open_store(store_url) as store:
+    with _opened(store_url) as store:
         studies = find_studies(store.runs(studies=True))
         newest: dict[str, Study] = {}
         for each in studies:
@@ -163,7 +163,7 @@ def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
 
 def read_run(store_url: str, run_id: str) -> Run:
     """Read one run whole, by its id or the unique beginning of it."""
-    with open_store(store_url) as store:
+    with _opened(store_url) as store:
         fitting = [run.run_id for run in _runs(store) if run.run_id.startswith(run_id)]
         if run_id in fitting:
             fitting = [run_id]
@@ -175,7 +175,7 @@ def read_run(store_url: str, run_id: str) -> Run:
 
 def read_runs(store_url: str, *, testbed: str, sha: str) -> tuple[list[RunSummary], list[str]]:
     """Read the runs that match, newest first, and the names of all testbeds."""
-    with open_store(store_url) as store:
+    with _opened(store_url) as store:
         runs = _runs(store)
     testbeds = _testbeds(runs)
     return [
@@ -183,6 +183,10 @@ def read_runs(store_url: str, *, testbed: str, sha: str) -> tuple[list[RunSummar
         for run in runs
         if run.commit.sha.startswith(sha.lower()) and testbed in ("", run.environment.testbed)
     ], testbeds
+
+
+def _opened(store_url: str) -> Store:
+    return open_store(store_url, create=False)
 
 
 def _runs(store: Store, *, studies: bool | None = None) -> list[RunSummary]:

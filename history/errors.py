@@ -15,6 +15,10 @@ class StoreError(HistoryError):
     """The store cannot be opened, read or written."""
 
 
+class NoStoreError(StoreError):
+    """There is no store where one is to be read."""
+
+
 class RunFileError(HistoryError):
     """A run file is truncated, of a newer version, or not one at all."""
 

@@ -10,7 +10,7 @@ from perfci.errors import ExitCode, PerfciError
 from perfci.findings import Finding, absent, broken, present
 from perfci.gpu.nvml import NvmlError, driver_version, open_gpus
 from perfci.history import commits
-from perfci.history.errors import HistoryError
+from perfci.history.errors import HistoryError, NoStoreError
 from perfci.history.stores import open_store
 from perfci.kernel import discover
 from perfci.toolchain import find_compiler, find_ninja, torch_version
@@ -18,7 +18,7 @@ from perfci.units import format_bytes
 
 
 def examine(config: Config) -> Iterator[Finding]:
-    """Look at everything in turn; changes nothing but may create the store."""
+    """Look at everything in turn; changes nothing."""
     yield present("python", f"{sys.version.split()[0]} ({sys.executable})")
     yield _torch()
     yield _compiler("C++ compiler", config.cxx, "install g++ (apt-get install g++) or set CXX")
@@ -129,8 +129,10 @@ def _kernels(config: Config) -> Finding:
 
 def _store(config: Config) -> Finding:
     try:
-        with open_store(config.store) as store:
+        with open_store(config.store, create=False) as store:
             count = len(store.runs())
+    except NoStoreError:
+        return absent("store", f"{config.store}: not there yet; the first perfci run makes it")
     except HistoryError as error:
         return broken("store", str(error), ExitCode.STORE)
     return present("store", f"{store.url}, {count} runs")

@@ -12,10 +12,12 @@ STORES = {"sqlite": "perfci.history.stores.sqlite"}
 """URL scheme → the module that opens it; imported only when used, for its driver's sake."""
 
 
-def open_store(url: str) -> Store:
-    """Open (and where need be create) the store at a URL such as ``sqlite:///path/history.db``.
+def open_store(url: str, *, create: bool = True) -> Store:
+    """Open the store at a URL such as ``sqlite:///path/history.db``.
 
-    Raises StoreError where the scheme is unknown or the store cannot be opened.
+    One that is not there is made, or without ``create`` a NoStoreError: who only reads would
+    take a new and empty store for a history of nothing. Raises StoreError where the scheme is
+    unknown or the store cannot be opened.
     """
     scheme = url.partition(":")[0].partition("+")[0]
     if scheme not in STORES:
@@ -29,5 +31,5 @@ def open_store(url: str) -> Store:
             f"the {scheme} store needs the package {error.name}: pip install {error.name}, or "
             "write a run file with perfci run --out"
         ) from None
-    store: Store = module.open_store(url)
+    store: Store = module.open_store(url, create=create)
     return store

@@ -3,13 +3,14 @@
 import os
 import sqlite3
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
-from perfci.history.errors import StoreError
+from perfci.history.errors import NoStoreError, StoreError
 from perfci.history.stores.schema import is_current, upgrade
 from perfci.history.stores.sql import SqlStore, errors_of
 from perfci.history.text import is_safe, one_line, printable
@@ -17,17 +18,24 @@ from perfci.history.text import is_safe, one_line, printable
 _WAIT_FOR_OTHERS_S = 60
 
 
-def open_store(url: str) -> SqlStore:
-    """Open the file at a URL; it and its folder are made where they are not there.
+def open_store(url: str, *, create: bool = True) -> SqlStore:
+    """Open the file at a URL; with ``create`` it and its folder are made where they are not there.
 
-    A file that may not be written is opened for reading. Raises StoreError where it cannot be
-    opened, is no store, or is a newer perfci's.
+    A file that may not be written is opened for reading. Raises NoStoreError where there is none
+    and none is to be made, StoreError where it cannot be opened, is no store, or is a newer
+    perfci's.
     """
     path = _path(url)
+    if not create and not path.exists():
+        raise NoStoreError(
+            f"{one_line(str(path))}: no such file, so nothing is recorded in it; name the right "
+            "store with --store, or record something with perfci run"
+        )
     read_only = _is_read_only(path)
     if not read_only:
         _make_folder(path)
-    engine = _engine(path, read_only=read_only)
+    mode: Literal["ro", "rw", "rwc"] = "ro" if read_only else "rwc" if create else "rw"
+    engine = _engine(path, mode=mode)
     shown = printable(url)
     try:
         with errors_of(shown):
@@ -77,7 +85,7 @@ def _cannot_write(path: Path, reason: str) -> StoreError:
     )
 
 
-def _engine(path: Path, *, read_only: bool) -> Engine:
+def _engine(path: Path, *, mode: Literal["ro", "rw", "rwc"]) -> Engine:
     """An engine with transactions that are SQLite's own, not those of Python's driver.
 
     The driver begins a transaction late and not for every statement, so that a schema change
@@ -85,8 +93,8 @@ def _engine(path: Path, *, read_only: bool) -> Engine:
     """
     # Without a log beside it, nobody has the file open, and it is read where no log can be made.
     log = path.with_name(f"{path.name}-wal")
-    read_mode = "mode=ro" if log.exists() else "mode=ro&immutable=1"
-    address = f"file:{quote(str(path.absolute()))}?{read_mode if read_only else 'mode=rwc'}"
+    alone = "&immutable=1" if mode == "ro" and not log.exists() else ""
+    address = f"file:{quote(str(path.absolute()))}?mode={mode}{alone}"
 
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(
@@ -99,7 +107,7 @@ def _engine(path: Path, *, read_only: bool) -> Engine:
     def configure(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
-        if not read_only:
+        if mode != "ro":
             connection.execute("PRAGMA journal_mode = WAL")
 
     @event.listens_for(engine, "begin")

@@ -11,6 +11,7 @@ from perfci.history.model import Comparison, Verdict
 from perfci.history.stores import Store
 from perfci.runs import runs_at
 
+NAME_IT = "name the cell with --kernel, --variant and --case"
 _FLAGGED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING)
 
 
@@ -47,7 +48,7 @@ def find_flagged(
     try:
         before, after = (_side(store, where, each, testbed) for each in ends)
     except MissingError as error:
-        raise MissingError(f"{_NAME_IT}: {error}") from None
+        raise MissingError(f"{NAME_IT}: {error}") from None
     compared = compare(before, after, threshold=threshold, floors=floors)
     flagged = [
         each
@@ -57,12 +58,9 @@ def find_flagged(
     if not flagged:
         raise UsageError(
             f"no cell is recorded as worse at {ends[1][:10]} than at {ends[0][:10]} on testbed "
-            f"'{testbed}': {_NAME_IT}"
+            f"'{testbed}': {NAME_IT}"
         )
     return flagged
-
-
-_NAME_IT = "name the cell with --kernel, --variant and --case"
 
 
 def _side(store: Store, where: Path, sha: str, testbed: str) -> Side:

@@ -12,7 +12,7 @@ import click
 
 from perfci import units
 from perfci.bisect.answer import Bisection, exit_code_of
-from perfci.bisect.flagged import Wanted, find_flagged
+from perfci.bisect.flagged import NAME_IT, Wanted, find_flagged
 from perfci.bisect.hunt import bisect
 from perfci.bisect.notebook import Notebook, Question, settings_of
 from perfci.bisect.trials import Trials
@@ -24,6 +24,8 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    open_to_read,
+    open_to_record,
     server_for,
     store_option,
 )
@@ -38,10 +40,11 @@ from perfci.gate.environments import are_apart
 from perfci.gate.matching import Name
 from perfci.gate.sides import Base, check_out_base, check_out_judged
 from perfci.history import commits
+from perfci.history.errors import NoStoreError
 from perfci.history.midpoints import authored_at, require_ancestor
 from perfci.history.model import Run, Verdict
 from perfci.history.plain import plain
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import Store
 from perfci.lock import lock_device
 from perfci.progress import progress
 from perfci.reports.bisect import bisect_text, find_commands, interval_of
@@ -147,8 +150,9 @@ def command(
         name = f"commit {request.good[:10]}"
         checked_out = check_out_base(config, root, request.good, kernels=request.kernels, name=name)
         base = stack.enter_context(checked_out)
-        needed = out is None or not request.wanted.is_whole
-        history = stack.enter_context(open_store(config.store)) if needed else None
+        history = _open_store(request, config)
+        if history is not None:
+            stack.enter_context(history)
         bisection = _bisect(request, base, history)
     culprit = bisection.suspects[0] if len(bisection.suspects) == 1 else None
     authored = authored_at(root, culprit.sha) if culprit else None
@@ -157,6 +161,16 @@ def command(
     else:
         echo_lines(bisect_text(bisection, authored))
     return int(exit_code_of(bisection.ending))
+
+
+def _open_store(request: _Request, config: Config) -> Store | None:
+    """The store, where the cell is looked up in it or trials are recorded; None where neither."""
+    if not request.wanted.is_whole:
+        try:
+            return open_to_read(config)
+        except NoStoreError as error:
+            raise NoStoreError(f"{NAME_IT}, or: {error}") from None
+    return open_to_record(config) if request.out is None else None
 
 
 def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:

@@ -25,6 +25,7 @@ from perfci.cli.options import (
     echo_lines,
     json_option,
     kernels_option,
+    open_to_record,
     store_option,
 )
 from perfci.cli.record import keep
@@ -32,7 +33,6 @@ from perfci.config import inherited_environment
 from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file
 from perfci.history.plain import plain
-from perfci.history.stores import open_store
 from perfci.history.text import one_line
 from perfci.reports.plan import plan_text
 
@@ -89,7 +89,7 @@ def command(
         open_parcel(folder)
     else:
         # Before the folder, since a store has git ignore the folder that it makes for itself.
-        with open_store(job.config.store) as history:
+        with open_to_record(job.config) as history:
             open_parcel(folder)
             parcel = _measure(job, runner, folder / "parcel", device, store=job.config.store)
             for name in parcel.runs if made.act in RECORDED else ():

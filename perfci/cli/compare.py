@@ -6,7 +6,14 @@ from dataclasses import replace
 import click
 
 from perfci.anchors.machine import compare_anchors, without_anchors
-from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
+from perfci.cli.options import (
+    config_of,
+    echo_json,
+    echo_lines,
+    json_option,
+    open_to_read,
+    store_option,
+)
 from perfci.config import Config
 from perfci.decision.compare import Side, compare
 from perfci.decision.studies import read_floors
@@ -14,7 +21,7 @@ from perfci.decision.verdict import exit_code
 from perfci.errors import UsageError
 from perfci.history.model import Cell
 from perfci.history.plain import plain
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import Store
 from perfci.reports.bounds import changes_table, find_bound_changes
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import find_differences
@@ -66,7 +73,7 @@ def command(
       perfci compare v1.0 HEAD --json
     """
     config = config_of(store)
-    with open_store(config.store) as history:
+    with open_to_read(config) as history:
         sides = [_side(history, config, each, testbed) for each in (baseline, contender)]
         testbeds = {run.environment.testbed for side in sides for run in side.runs}
         floors = read_floors(history, testbeds)

@@ -12,6 +12,7 @@ from perfci.cli.options import (
     echo_lines,
     json_option,
     kernels_option,
+    open_to_read,
     store_option,
 )
 from perfci.config import Config
@@ -19,7 +20,6 @@ from perfci.errors import ConfigurationError, MissingError
 from perfci.explain import Explanation, KnownCases, explain
 from perfci.history.model import Cell, RunSummary, is_anchor
 from perfci.history.plain import plain
-from perfci.history.stores import open_store
 from perfci.kernel import discover
 from perfci.reports.explain import explanation_table
 from perfci.runs import find_run
@@ -58,7 +58,7 @@ def command(
       perfci explain mla_attention HEAD~1 --json
     """
     config = config_of(store, kernels)
-    with open_store(config.store) as history:
+    with open_to_read(config) as history:
         run = find_run(history, config.root, revision=sha, run_id=run_id, testbed=testbed)
         cells = history.cells(run_ids=[run.run_id])
     _require_recorded(run, cells, kernel, variant)

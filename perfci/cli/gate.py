@@ -15,6 +15,8 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    open_to_read,
+    open_to_record,
     selection_of,
     selection_options,
     server_for,
@@ -32,7 +34,7 @@ from perfci.gate.past import find_marks, read_past
 from perfci.gate.sides import Sides, check_out, find_ends
 from perfci.gate.verdicts import Gate, exit_code_of, worst_code
 from perfci.history import commits
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import Store
 from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
@@ -179,7 +181,9 @@ def _opened(request: _Request) -> Iterator[Store | None]:
     if not request.reads_store:
         yield None
         return
-    with open_store(request.config.store) as store:
+    # Beside --out, a store is read for what it knows, and nothing goes into it.
+    opened = open_to_record if request.out is None else open_to_read
+    with opened(request.config) as store:
         yield store
 
 

@@ -13,13 +13,15 @@ from perfci.cli.options import (
     echo_lines,
     json_option,
     make_folder,
+    open_to_read,
+    open_to_record,
     store_option,
 )
 from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.errors import ForeignFileError, RunFileError
 from perfci.history.plain import plain
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import Store
 from perfci.history.text import one_line
 from perfci.reports.text import run_list
 from perfci.runs import runs_at
@@ -53,7 +55,7 @@ def ls(testbed: str | None, limit: int | None, store: str | None, as_json: bool)
     Example:
       perfci history ls --limit 20
     """
-    with open_store(config_of(store).store) as history:
+    with open_to_read(config_of(store)) as history:
         runs = list(history.runs(testbed=testbed, limit=limit))
     if as_json:
         echo_json([plain(run) for run in runs])
@@ -79,8 +81,8 @@ def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
       perfci history export HEAD HEAD~1 --out runs
     """
     config = config_of(store)
-    make_folder(out)
-    with open_store(config.store) as history:
+    with open_to_read(config) as history:
+        make_folder(out)
         if revisions:
             runs = [run for each in revisions for run in runs_at(history, config.root, each)]
         else:
@@ -106,7 +108,7 @@ def import_(files: tuple[Path, ...], store: str | None) -> int:
       perfci history import examples/h200
     """
     counts = Counter[str]()
-    with open_store(config_of(store).store) as history:
+    with open_to_record(config_of(store)) as history:
         for each in files:
             found = _import_files(history, each)
             if not found["new"] + found["known"] + found["refused"]:

@@ -17,6 +17,7 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    open_to_record,
     selection_of,
     selection_options,
     server_of,
@@ -29,7 +30,7 @@ from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets
 from perfci.history.model import NOISE_TRIGGER, Run
 from perfci.history.plain import plain
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import Store
 from perfci.history.summary import cell, run_summary
 from perfci.lock import lock_device
 from perfci.plan import Target
@@ -113,7 +114,7 @@ def _opened(request: _Request) -> Iterator[Store | None]:
         make_folder(request.out)
         yield None
         return
-    with open_store(request.config.store) as store:
+    with open_to_record(request.config) as store:
         yield store
 
 

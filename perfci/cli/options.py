@@ -11,6 +11,8 @@ import click
 
 from perfci.config import Config, child_environment, load_config
 from perfci.errors import UsageError
+from perfci.history.errors import NoStoreError
+from perfci.history.stores import Store, open_store
 from perfci.kernel import Kernel, discover
 from perfci.selection import Selection
 from perfci.toolchain import require_torch
@@ -61,6 +63,21 @@ def selection_options(command: F) -> F:
 def config_of(store: str | None = None, kernels: str | None = None, **flags: Any) -> Config:
     """The configuration here, with flags on top."""
     return load_config(store=store, kernels=kernels, **flags)
+
+
+def open_to_read(config: Config) -> Store:
+    """The store, for a command that only reads. Raises NoStoreError where there is none."""
+    return open_store(config.store, create=False)
+
+
+def open_to_record(config: Config) -> Store:
+    """The store, made where it is not there; that is said, since a name may be mistyped."""
+    try:
+        return open_to_read(config)
+    except NoStoreError:
+        store = open_store(config.store)
+        click.echo(f"there was no store yet: made {store.url}", err=True)
+        return store
 
 
 def selection_of(

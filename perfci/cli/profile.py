@@ -13,6 +13,7 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    open_to_read,
     server_of,
     store_option,
 )
@@ -21,7 +22,6 @@ from perfci.device import default_testbed, find_target
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.plain import plain
-from perfci.history.stores import open_store
 from perfci.kernel import discover
 from perfci.lock import lock_device
 from perfci.plan import Target
@@ -140,6 +140,6 @@ def _folder(config: Config, target: Target, out: Path | None) -> Path:
     if root is None:
         raise UsageError(f"{where} is in no git repository, so that it has no run: give --out DIR")
     testbed = config.testbed or default_testbed(target.device)
-    with open_store(config.store) as store:
+    with open_to_read(config) as store:
         run = newest_run_of(store, commits.head(root), testbed)
     return profiles_folder(config, run.run_id)

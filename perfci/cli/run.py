@@ -19,6 +19,7 @@ from perfci.cli.options import (
     json_option,
     kernels_option,
     make_folder,
+    open_to_record,
     read_passes,
     selection_of,
     selection_options,
@@ -35,7 +36,7 @@ from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
 from perfci.history.model import Environment, Run
 from perfci.history.plain import plain
-from perfci.history.stores import Store, open_store
+from perfci.history.stores import Store
 from perfci.history.summary import cell, run_summary
 from perfci.lock import lock_device
 from perfci.plan import Target
@@ -206,7 +207,7 @@ def _opened(request: _Request) -> Iterator[Store | None]:
             raise UsageError(f"{folder}: no such folder; make it, or give --out another path")
         yield None
         return
-    with open_store(request.config.store) as store:
+    with open_to_record(request.config) as store:
         yield store
 
 

@@ -2,10 +2,13 @@
 
 import click
 
-from perfci.cli.options import config_of, store_option
+from perfci.cli.options import (
+    config_of,
+    open_to_read,
+    store_option,
+)
 from perfci.dashboard.app import serve
 from perfci.errors import UsageError
-from perfci.history.stores import open_store
 
 
 @click.command("serve")
@@ -22,7 +25,7 @@ def command(host: str, port: int, repository_url: str | None, store: str | None)
       perfci serve --port 9000 --repository-url https://github.com/OWNER/NAME
     """
     config = config_of(store, repository_url=repository_url)
-    open_store(config.store).close()
+    open_to_read(config).close()
 
     def announce(bound_port: int) -> None:
         click.echo(f"dashboard of {config.store} at http://{host}:{bound_port}/ (Ctrl-C ends it)")

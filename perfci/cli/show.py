@@ -2,9 +2,15 @@
 
 import click
 
-from perfci.cli.options import config_of, echo_json, echo_lines, json_option, store_option
+from perfci.cli.options import (
+    config_of,
+    echo_json,
+    echo_lines,
+    json_option,
+    open_to_read,
+    store_option,
+)
 from perfci.history.plain import plain
-from perfci.history.stores import open_store
 from perfci.reports.columns import wrap
 from perfci.reports.run import run_table
 from perfci.runs import find_run
@@ -35,7 +41,7 @@ def command(
       perfci show HEAD+dirty --json
     """
     config = config_of(store)
-    with open_store(config.store) as history:
+    with open_to_read(config) as history:
         run = find_run(history, config.root, revision=sha, run_id=run_id, testbed=testbed)
         if as_json:
             echo_json(plain(history.run(run.run_id)))

@@ -6,12 +6,17 @@ from datetime import UTC, datetime
 import click
 
 from perfci import units
-from perfci.cli.options import config_of, echo_json, json_option, store_option
+from perfci.cli.options import (
+    config_of,
+    echo_json,
+    json_option,
+    open_to_record,
+    store_option,
+)
 from perfci.errors import ExitCode, UsageError
 from perfci.history.commits import repository_root
 from perfci.history.notes import Notes
 from perfci.history.remote import open_remote
-from perfci.history.stores import open_store
 from perfci.history.sync import Exchange, Sync, first_year, require_branches
 from perfci.progress import progress
 
@@ -66,7 +71,7 @@ def command(
         raise UsageError(f"{config.root} is in no git repository: it has no remote to sync with")
     require_branches(root, branch)
     with (
-        open_store(config.store) as history,
+        open_to_record(config) as history,
         open_remote(root, remote) as there,
         progress() as observer,
     ):

@@ -83,6 +83,14 @@ def test_a_broken_store_is_said_plainly(tmp_path: Path, ask, make) -> None:
     assert "Traceback" not in text
 
 
+def test_a_store_that_has_gone_is_said_and_not_made_anew(tmp_path: Path, ask, make) -> None:
+    page = ask([make.run(0)])
+    for each in tmp_path.glob("history.db*"):
+        each.unlink()
+    assert f"{tmp_path}/history.db: no such file" in page("/").text
+    assert not (tmp_path / "history.db").exists()
+
+
 def test_one_run_has_no_change(ask, make) -> None:
     page = ask([make.run(0)])("/")
     assert "no earlier commit" in page.text

@@ -115,6 +115,7 @@ def test_a_runner_that_others_are_waited_for_beside_is_not_enough(root: Path) ->
     ],
 )
 def test_what_cannot_be_meant_is_one_line(root: Path, arguments: list[str], words: str) -> None:
+    open_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = scratch.perfci(root, "ci", *arguments)
     assert ended.returncode == 2
     assert ended.stderr.startswith("perfci: ")

@@ -33,9 +33,16 @@ def test_what_is_there_is_named(root: Path, call: Callable[..., Any]) -> None:
     assert found["kernels"]["detail"] == f"axpb ({root / 'kernels'})"
     assert found["git"]["detail"].endswith(" on main, clean")
     assert "testbed 'scratch'" in found["CPU"]["detail"]
-    assert {found[name]["state"] for name in ("python", "torch", "C++ compiler", "store")} == {
-        "present"
-    }
+    assert {found[name]["state"] for name in ("python", "torch", "C++ compiler")} == {"present"}
+
+
+def test_a_store_that_is_not_there_yet_stops_nothing_and_is_not_made(
+    root: Path, call: Callable[..., Any]
+) -> None:
+    store = _findings(call, root)["store"]
+    assert (store["state"], store["code"]) == ("absent", 0)
+    assert store["detail"].endswith("not there yet; the first perfci run makes it")
+    assert not (root / ".perfci").exists()
 
 
 def test_a_shallow_clone_is_said_and_stops_nothing(
@@ -96,7 +103,7 @@ def test_every_finding_has_the_same_keys_in_json(root: Path, call: Callable[...,
     [
         ((), {"CXX": "no-such-compiler"}, "C++ compiler", 4),
         (("--kernels", "nowhere"), {}, "kernels", 3),
-        (("--store", "/proc/nowhere/history.db"), {}, "store", 6),
+        (("--store", "kernels"), {}, "store", 6),
     ],
 )
 def test_what_is_broken_ends_with_the_code_of_a_run(

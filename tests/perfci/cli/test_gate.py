@@ -217,6 +217,7 @@ def test_a_head_without_kernels_misses_all_and_no_name_is_neither_sides(
 def test_what_a_side_has_wrong_is_said_of_that_side(root: Path, call: Callable[..., Any]) -> None:
     _edit(root, "cases.toml", "count = 1001", "cuont = 1001")
     scratch.commit_all(root, "misspelt")
+    open_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = call(root, "gate")
     assert (ended.code, ended.err.count("\n")) == (3, 1)
     assert ended.err.startswith("perfci: the head: kernels/axpb/cases.toml: [[check]] 'odd': unk")

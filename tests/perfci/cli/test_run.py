@@ -29,11 +29,12 @@ def _runs(root: Path) -> list[Run]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository with one kernel and one commit."""
+    """A repository with one kernel and one commit, and a store without runs."""
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root)
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "one")
+    open_store(f"sqlite:///{root}/.perfci/history.db").close()
     return root
 
 
@@ -131,6 +132,7 @@ def test_outside_of_a_repository_the_commit_must_be_named(
 ) -> None:
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root)
+    open_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = call(root, "run")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "is in no git repository: say which commit this is with --commit SHA" in ended.err
@@ -142,6 +144,7 @@ def test_a_repository_without_commits_is_named(tmp_path: Path, call: Callable[..
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root)
     scratch.git(root, "init", "-q")
+    open_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = call(root, "run")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "the repository has no commits yet" in ended.err
@@ -267,7 +270,7 @@ def test_an_interrupted_run_keeps_its_complete_passes(
     root: Path, by: signal.Signals, complete: int
 ) -> None:
     folder = root / ".perfci"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     os.mkfifo(folder / "told")
     if complete == 0:
         (folder / "first").write_text("another")

@@ -13,10 +13,15 @@ from urllib.request import urlopen
 import pytest
 import scratch
 
+from perfci.history.stores import open_store
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return scratch.quick(tmp_path / "root")
+    """A project with a store without runs."""
+    root = scratch.quick(tmp_path / "root")
+    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    return root
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])

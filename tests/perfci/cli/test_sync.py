@@ -81,6 +81,7 @@ def test_a_file_that_nobody_sent_is_named_and_is_no_error(
     for index in range(30):
         checkout.write(f"README.{index:02d}", b"")
     checkout.push()
+    clone.record()
     ended = _sync(call, clone)
     assert ended.code == 0
     lines = ended.err.splitlines()
@@ -115,6 +116,7 @@ def test_a_run_that_cannot_be_exchanged_is_an_error(call: Call, remote: Path, cl
 def test_what_cannot_be_meant_is_one_line(
     call: Call, clone: Clone, arguments: tuple[str, ...], says: str
 ) -> None:
+    clone.record()
     ended = _sync(call, clone, *arguments)
     assert ended.code == 6
     assert says in ended.err

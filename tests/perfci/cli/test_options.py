@@ -1,0 +1,78 @@
+"""Stores by the names that people give them: none is made by reading, and a new one is said."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scratch
+from records import rich_run
+
+from perfci.history.codec import write_run_file
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with one kernel and two commits, and no store."""
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    scratch.commit_all(root, "two")
+    return root
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show",),
+        ("show", "HEAD"),
+        ("explain", "axpb"),
+        ("compare", "HEAD~1", "HEAD"),
+        ("gate", "--base", "HEAD~1", "--out", "gate"),
+        ("bisect", "HEAD~1", "HEAD"),
+        ("history", "ls"),
+        ("history", "export", "--out", "runs"),
+        ("serve",),
+    ],
+)
+def test_reading_makes_no_store(root: Path, call: Call, arguments: tuple[str, ...]) -> None:
+    ended = call(root, *arguments, "--store", "a/tpyo.db")
+    assert (ended.code, ended.out) == (6, "")
+    assert ended.err.startswith("perfci: ")
+    assert ended.err.endswith(
+        f": {root}/a/tpyo.db: no such file, so nothing is recorded in it; name the right store "
+        "with --store, or record something with perfci run\n"
+    )
+    assert ended.err.count("\n") == 1
+    assert not (root / "a").exists()
+    assert not (root / "runs").exists()
+
+
+@pytest.mark.parametrize("arguments", [("show",), ("history", "ls"), ("serve",)])
+def test_who_has_recorded_nothing_yet_is_told_how(
+    root: Path, call: Call, arguments: tuple[str, ...]
+) -> None:
+    ended = call(root, *arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (6, "", 1)
+    assert ended.err.startswith(f"perfci: {root}/.perfci/history.db: no such file, ")
+    assert "perfci run" in ended.err
+    assert not (root / ".perfci").exists()
+
+
+def test_a_store_that_recording_makes_is_said_once(root: Path, call: Call) -> None:
+    write_run_file(root.parent / "run.json.gz", rich_run("one"))
+    said = f"there was no store yet: made sqlite:///{root}/new.db\n"
+    for err in (said, ""):
+        ended = call(root, "history", "import", "../run.json.gz", "--store", "new.db")
+        assert (ended.code, ended.err) == (0, err)
+
+
+@pytest.mark.parametrize("command", ["run", "noise"])
+def test_so_is_one_that_measuring_makes(root: Path, command: str) -> None:
+    ended = scratch.perfci(root, command, "--case", "large", "--passes", "3")
+    assert ended.returncode == 0, ended.stderr
+    said = f"there was no store yet: made sqlite:///{root}/.perfci/history.db"
+    assert ended.stderr.splitlines().count(said) == 1
