@@ -77,6 +77,14 @@ def format_change(ratio: float | None) -> str:
     return ABSENT if ratio is None else f"{_percent(ratio)} %"
 
 
+def format_visible(share: float) -> str:
+    """Write the smallest slow-down that could have been seen, a share of 1: ``+11.4 %``.
+
+    Where it is beyond ten times as much it is no figure: next to nothing would have been seen.
+    """
+    return "more than ten times" if 1.0 + share > _FARTHEST else format_change(1.0 + share)
+
+
 def format_interval(interval: tuple[float, float] | None) -> str:
     """Write an interval of ratios as changes: ``[+1.0, +5.4] %``.
 

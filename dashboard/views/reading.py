@@ -95,7 +95,7 @@ def _explain(cell: Cell, comparison: Comparison | None) -> str:
     if comparison is not None and comparison.interval is not None:
         lines.append(f"change {units.format_interval(comparison.interval)}")
     if comparison is not None and comparison.smallest_visible_change is not None:
-        visible = units.format_change(1.0 + comparison.smallest_visible_change)
+        visible = units.format_visible(comparison.smallest_visible_change)
         lines.append(f"smallest visible change {visible}")
     if comparison is not None and comparison.reason:
         lines.append(comparison.reason)

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event
 
 from perfci.dashboard.app import create_app, serve
 from perfci.dashboard.queries import MOST_COMMITS
-from perfci.history.model import Device, Measurement, Status
+from perfci.history.model import Device, Measurement, Pass, Status
 
 EVIL = "<img src=x onerror=alert(1)>&\"'`$(reboot)`"
 
@@ -117,6 +117,21 @@ def test_the_overview_tells_slower_from_equal_from_unknown(ask, make) -> None:
     assert "✕ 0 of 1" in page.text
     for node in page.classes("measured"):
         assert "improvement" in str(node) or "unchanged" in str(node)
+
+
+def test_pointer_text_bounds_what_nobody_could_have_seen(ask, make) -> None:
+    wild = [replace(each, samples_ns=(10.0 ** (4 + 3 * each.index),) * 5) for each in _passes(make)]
+    before = [make.cell("calm", passes=2), replace(make.cell("wild"), passes=tuple(wild))]
+    page = ask([make.run(0, before), make.run(1, before)])("/")
+    titles = [title for node in page.nodes() if (title := node.get("title"))]
+    visible = [each.partition("smallest visible change ")[2] for each in titles]
+    said = {each.partition("\n")[0] for each in visible if each}
+    assert "more than ten times" in said
+    assert all(len(each) < 20 for each in said)
+
+
+def _passes(make) -> tuple[Pass, ...]:
+    return make.cell(passes=2).passes
 
 
 def test_nothing_is_coloured_but_regressions_and_measured_cells(ask, make) -> None:

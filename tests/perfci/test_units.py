@@ -102,6 +102,13 @@ def test_an_interval_that_knows_nothing_is_not_written_out(
     assert units.format_interval(interval) == text
 
 
+def test_a_smallest_visible_change_beyond_all_sense_is_no_figure() -> None:
+    assert units.format_visible(0.114) == "+11.4 %"
+    assert units.format_visible(8.9) == "+890 %"
+    assert units.format_visible(12_345.67) == "more than ten times"
+    assert units.format_visible(math.inf) == "more than ten times"
+
+
 @pytest.mark.parametrize(
     ("duration_s", "text"),
     [
