@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,40 @@ def find_violations(sources: Mapping[str, str]) -> list[str]:
 
 def test_every_import_goes_the_right_way() -> None:
     assert find_violations(_read_sources()) == []
+
+
+def find_cycle(sources: Mapping[str, str]) -> list[str]:
+    """The packages right inside perfci of which each imports the next, back to the first."""
+    names = {_package(module) for module in sources if module.count(".") > 1}
+    needs: dict[str, set[str]] = {name: set() for name in names}
+    for module, source in sources.items():
+        if (name := _package(module)) in names:
+            needs[name] |= {_package(each.name) for each in read_imports(source)} & names - {name}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _package(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def test_no_packages_import_each_other() -> None:
+    assert find_cycle(_read_sources()) == []
+
+
+def test_packages_that_import_each_other_are_found() -> None:
+    planted = {
+        "perfci.a.one": "from perfci.b import two",
+        "perfci.b.two": "def late():\n    import perfci.c.three",
+        "perfci.c.three": "import perfci.plain",
+        "perfci.plain": "import perfci.c.three",
+    }
+    assert find_cycle(planted) == []
+    planted["perfci.c.three"] = "import perfci.a"
+    assert set(find_cycle(planted)) == {"perfci.a", "perfci.b", "perfci.c"}
 
 
 def test_every_module_that_may_import_torch_does() -> None:

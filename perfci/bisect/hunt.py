@@ -11,10 +11,10 @@ from perfci.bisect.confirmation import confirm
 from perfci.bisect.notebook import Notebook, Proof, Question
 from perfci.bisect.placing import examine
 from perfci.bisect.proof import prove
+from perfci.bisect.report import describe_finding
 from perfci.bisect.trials import OutOfTimeError, Trials
 from perfci.history import commits
 from perfci.history.midpoints import rank
-from perfci.reports.bisect import describe_finding
 
 
 def bisect(

@@ -15,6 +15,7 @@ from perfci.bisect.answer import Bisection, exit_code_of
 from perfci.bisect.flagged import NAME_IT, Wanted, find_flagged
 from perfci.bisect.hunt import bisect
 from perfci.bisect.notebook import Notebook, Question, settings_of
+from perfci.bisect.report import bisect_text, find_commands, interval_of
 from perfci.bisect.trials import Trials
 from perfci.cli.options import (
     config_of,
@@ -47,7 +48,6 @@ from perfci.history.plain import plain
 from perfci.history.stores import Store
 from perfci.lock import lock_device
 from perfci.progress import progress
-from perfci.reports.bisect import bisect_text, find_commands, interval_of
 from perfci.reports.columns import wrap
 from perfci.reports.comparison import name_cell, write_verdict
 from perfci.selection import Selection, refuse_unknown

@@ -17,6 +17,7 @@ from perfci.ci.parcel import Parcel
 from perfci.ci.plan import make_plan, output_values
 from perfci.ci.providers import find_provider, read_event
 from perfci.ci.settings import CiSettings, is_runner
+from perfci.ci.terminal import plan_text
 from perfci.cli.ci_job import Job, find_job, inputs_option
 from perfci.cli.ci_report import merge, merge_parcels, report
 from perfci.cli.options import (
@@ -34,7 +35,6 @@ from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file
 from perfci.history.plain import plain
 from perfci.history.text import one_line
-from perfci.reports.plan import plan_text
 
 _runner_option = click.option(
     "--runner", metavar="NAME", help="What this runner is called (default: the one that is asked)."

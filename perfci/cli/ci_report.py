@@ -19,6 +19,7 @@ from perfci.ci.plan import Plan, make_plan
 from perfci.ci.providers import find_provider, read_event
 from perfci.ci.summary import LONGEST_BYTES as LONGEST_SUMMARY_BYTES
 from perfci.ci.summary import write_summary
+from perfci.ci.terminal import ruling_text
 from perfci.ci.trust import ACTS, is_about
 from perfci.ci.verdict_file import FILE, VerdictFile, read_verdict_file, write_verdict_file
 from perfci.cli.ci_job import Job, find_job, find_root, inputs_option
@@ -26,7 +27,6 @@ from perfci.cli.options import config_of, echo_lines, kernels_option, make_folde
 from perfci.config import Config, inherited_environment
 from perfci.errors import ConfigurationError, ExitCode, ParcelError, UsageError
 from perfci.history.text import one_line
-from perfci.reports.ruling import ruling_text
 
 if TYPE_CHECKING:
     from perfci.ci.reporting import Reporter

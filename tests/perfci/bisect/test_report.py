@@ -9,9 +9,9 @@ import records
 from perfci.bisect.answer import Bisection, Confirmation, Ending, Ends
 from perfci.bisect.bisection import Likeness
 from perfci.bisect.notebook import Finding, Proof, Question, Symptom
+from perfci.bisect.report import bisect_text, describe_finding, format_confidence
 from perfci.decision.stats import Estimate
 from perfci.history.model import Commit, Comparison, SeriesKey, Verdict
-from perfci.reports.bisect import bisect_text, describe_finding, format_confidence
 
 _CHANGE = Estimate(mean=math.log(1.2), variance=1e-6, degrees=20.0)
 
