@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from perfci.collector import uncollected
 from perfci.config import apply_environment
 from perfci.outcome import encode_message
 from perfci.plan import Gauge, Limits, Target, Task
@@ -70,9 +71,10 @@ def run_errand(errand: Errand, messages: int, heard: int | None = None) -> None:
 
 def _perform(errand: Errand, messages: int, heard: int | None) -> None:
     """Perform tasks until the last one, or until this process is no place for another."""
-    from perfci.checking.check import synchronise  # noqa: PLC0415 — import torch, which the parent
-    from perfci.workers.partner import Partner  # noqa: PLC0415 — must not
-    from perfci.workers.worker import Bench  # noqa: PLC0415
+    with uncollected():  # imports leave no rubbish, and there is much to look through
+        from perfci.checking.check import synchronise  # noqa: PLC0415 — torch, which the parent
+        from perfci.workers.partner import Partner  # noqa: PLC0415 — must not import
+        from perfci.workers.worker import Bench  # noqa: PLC0415
 
     partner = None
     if errand.in_turns and heard is not None:

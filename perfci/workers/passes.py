@@ -48,8 +48,8 @@ class PassServer:
         _check_temporary_folder()
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         compilers = ["torch._dynamo", "torch._inductor.compile_fx"] if compiling else []
-        preloaded = ["perfci.workers.worker", *compilers, "perfci.workers.preloaded"]
-        self._context.set_forkserver_preload(preloaded)
+        first, last = "perfci.workers.preloading", "perfci.workers.preloaded"
+        self._context.set_forkserver_preload([first, "perfci.workers.worker", *compilers, last])
 
     def probe_gpus(self) -> tuple[Device, ...]:
         """The GPUs as torch sees them. Raises DeviceError where asking fails."""

@@ -1,11 +1,14 @@
-"""What the fork server imports last: it lets go of NVML, of which no worker may have a part.
+"""What the fork server imports last: it leaves to a worker neither NVML nor rubbish to look for.
 
 PyTorch's compiler asks NVML for GPUs while it is imported and keeps it open. A worker is forked
 with that and without the descriptors behind it, so that NVML would fail there: where PyTorch asks
 it, when memory runs out, for words about it. Closed here, it is opened anew where it is needed.
+
+Nothing that was imported is rubbish: a worker's collector, on again, passes it over.
 """
 
 import ctypes
+import gc
 import os
 
 NVML = "libnvidia-ml.so.1"
@@ -24,3 +27,5 @@ def release_nvml(library: str = NVML) -> None:
 
 
 release_nvml()
+gc.freeze()
+gc.enable()

@@ -40,6 +40,7 @@ SEEN = (
     resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 64,
     os.getcwd() != "/",
     gc.isenabled(),
+    gc.get_freeze_count() > 10_000,  # what was imported is not looked through
     torch.get_num_threads() == THREADS,
     torch.get_default_dtype() == torch.float32,
     threading.active_count() == 1,

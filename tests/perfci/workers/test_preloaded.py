@@ -1,7 +1,11 @@
-"""NVML is let go of before passes are forked. The library asked here is a double that counts."""
+"""How the fork server starts and ends, and that it lets go of NVML before passes are forked.
+
+The library asked here is a double that counts.
+"""
 
 import ctypes
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +59,30 @@ def test_a_worker_has_no_part_of_what_was_opened_before_it(tmp_path: Path, libra
     }
     ended = scratch.perfci(root, "check", "--device", "cpu", variables=variables)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+_ENDS = """\
+import atexit
+import gc
+
+import perfci.workers.preloading
+
+
+class Loud:
+    def __del__(self):
+        print("taken to pieces")
+
+
+kept = Loud()
+atexit.register(print, "called")
+print(gc.isenabled())
+"""
+
+
+def test_the_server_does_not_collect_at_first_nor_tidy_up_in_the_end() -> None:
+    command = [sys.executable, "-u", "-c", _ENDS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["False", "called"]
 
 
 def test_it_is_closed_as_often_as_it_was_opened(library: Path) -> None:
