@@ -15,6 +15,7 @@ from perfci.cli.options import (
 )
 from perfci.device import find_target
 from perfci.errors import ExitCode
+from perfci.history.model import Status
 from perfci.history.plain import plain
 from perfci.kernel import Kernel, discover, read_kernels
 from perfci.lock import lock_device
@@ -22,11 +23,13 @@ from perfci.progress import progress
 from perfci.reports.selftest import selftest_table
 from perfci.selection import Cell, Selection, select
 from perfci.selftest import KERNELS
-from perfci.selftest.plants import APART
+from perfci.selftest.plants import APART, PLANTS
 from perfci.selftest.scenarios import Stage, play
 from perfci.selftest.trial import Trial, try_honest, try_plants
 
 _TIMEOUT_S = 30.0
+_HANG_TIMEOUT_S = 5.0
+"""What hangs takes all the time that it is given."""
 _MEMORY_GIB = 4.0
 _BUDGET_S = 0.1
 
@@ -63,8 +66,10 @@ def command(device: str | None, kernels: str | None, as_json: bool) -> int:  # n
     try:
         with progress() as observer, lock_device(target.device):
             stage = Stage(config=config, target=target, server=server, observer=observer)
-            planted = stage.rows(_planted(ours, kind), config=strict)
-            trials.extend(try_plants(planted, kind))
+            planted, hanging = _planted(ours, kind)
+            rows = stage.rows(planted, config=strict)
+            rows += stage.rows(hanging, config=replace(strict, timeout_s=_HANG_TIMEOUT_S))
+            trials.extend(try_plants(rows, kind))
             trials.extend(try_honest(stage.rows(honest)))
             trials.extend(play(stage))  # each of them as it ends
     except KeyboardInterrupt:
@@ -82,8 +87,13 @@ def _show(trials: list[Trial], *, as_json: bool) -> None:
         echo_lines(selftest_table(trials))
 
 
-def _planted(kernels: list[Kernel], kind: str) -> list[Cell]:
-    """The cells of the planted variants, but for those that scenarios judge."""
+def _planted(kernels: list[Kernel], kind: str) -> tuple[list[Cell], list[Cell]]:
+    """The cells of the planted variants, those that hang apart, without what scenarios judge."""
     planted = [replace(each, variants=each.controls) for each in kernels]
     cells = select(planted, Selection(), kind)
-    return [each for each in cells if each.variant.name not in APART]
+    hanging = {each.variant for each in PLANTS if each.status is Status.TIMEOUT}
+    own = [each for each in cells if each.variant.name not in APART]
+    return (
+        [each for each in own if each.variant.name not in hanging],
+        [each for each in own if each.variant.name in hanging],
+    )
