@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Self
 
 import requests
@@ -114,6 +113,7 @@ class Repository:
             lazy=True,
         )
         self._repository = self._github.get_repo(access.repository)
+        self._own_number: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -121,13 +121,16 @@ class Repository:
     def __exit__(self, *_: object) -> None:
         self._github.close()
 
-    @cached_property
+    # No cached_property, which until Python 3.12 lets one instance at a time ask, of all there are.
+    @property
     def own_number(self) -> int:
-        """The number of the account whose token this is, a bot's too."""
-        with _translated():
-            # GET /user is refused to the token of a workflow; this is not.
-            _, answer = self._github.requester.graphql_query(_WHO_AM_I, {})
-            return int(answer["data"]["viewer"]["databaseId"])
+        """The number of the account whose token this is, a bot's too; asked for once."""
+        if self._own_number is None:
+            with _translated():
+                # GET /user is refused to the token of a workflow; this is not.
+                _, answer = self._github.requester.graphql_query(_WHO_AM_I, {})
+                self._own_number = int(answer["data"]["viewer"]["databaseId"])
+        return self._own_number
 
     def list_pulls(self, owner: str, branch: str) -> list[Pull]:
         """The open pull requests from a branch of an owner's repositories."""
