@@ -9,6 +9,8 @@ SHELL := /bin/bash
 VENV := .venv
 STAMP := $(VENV)/.installed
 BIN := $(VENV)/bin
+# A file's tests share what is costly to make, so that they stay in one process.
+PYTEST := $(BIN)/pytest -n auto --dist loadfile
 IS_SUITABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c '$(IS_SUITABLE)' 2>/dev/null && echo "$$python" && break; done)
@@ -39,10 +41,10 @@ demo: $(STAMP) ## run every kernel here, show the table, serve the dashboard (SE
 	if [ "$(SERVE)" != 0 ]; then $(BIN)/perfci serve; fi
 
 test: lint ## linters, types and the quick tests
-	$(BIN)/pytest -n auto -m 'not long'
+	$(PYTEST) -m 'not long'
 
 test-all: $(STAMP) chromium ## every test, the long ones and those in a browser too
-	$(BIN)/pytest -n auto
+	$(PYTEST)
 
 lint: $(STAMP) ## linters, of workflows too, and types alone
 	$(BIN)/ruff check
