@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -96,7 +97,8 @@ def _walk(node: ast.AST, *, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
         yield from _walk(child, lazy=lazy or inside)
 
 
-def read_imports(source: str) -> list[Import]:
+@cache
+def read_imports(source: str) -> tuple[Import, ...]:
     """Every import of a module, wherever it stands; ``from a import b`` is both a and a.b."""
     found = []
     for node, lazy in _walk(ast.parse(source), lazy=False):
@@ -108,7 +110,7 @@ def read_imports(source: str) -> list[Import]:
                 Import(base, lazy),
                 *(Import(f"{base}.{each.name}", lazy) for each in node.names),
             ]
-    return found
+    return tuple(found)
 
 
 def _reach(module: str, sources: Mapping[str, str], *, lazily: bool) -> dict[str, str]:

@@ -2,10 +2,14 @@
 
 import json
 import math
+import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -42,14 +46,42 @@ def _accuracy(root: Path, cache: Path, *arguments: str) -> subprocess.CompletedP
     )
 
 
-def _measured(root: Path, tmp_path: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
+Measure = Callable[..., tuple[str, dict[str, Any]]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Run the script in a root without a process of its own: how it exits."""
+
+    def code(root: Path, *arguments: str) -> int:
+        monkeypatch.chdir(root)
+        monkeypatch.setattr(sys, "argv", [str(_SCRIPT), *arguments])
+        with (
+            patch.dict(os.environ, PERFCI_CACHE=str(tmp_path / "cache")),
+            pytest.raises(SystemExit) as ended,
+        ):
+            runpy.run_path(str(_SCRIPT), run_name="__main__")
+        return int(ended.value.code or 0)
+
+    return code
+
+
+@pytest.fixture
+def measured(
+    tmp_path: Path, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> Measure:
     """What the script prints, and what it writes, its rows by name."""
-    out = tmp_path / "accuracy.json"
-    done = _accuracy(root, tmp_path / "cache", *arguments, "--device", "cpu", "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    table = json.loads(out.read_text(encoding="utf-8"))
-    table["rows"] = {each["name"]: each for each in table["rows"]}
-    return done.stdout, table
+
+    def measure(root: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
+        out = tmp_path / "accuracy.json"
+        code = call(root, *arguments, "--device", "cpu", "--out", str(out))
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        table = json.loads(out.read_text(encoding="utf-8"))
+        table["rows"] = {each["name"]: each for each in table["rows"]}
+        return printed.out, table
+
+    return measure
 
 
 def _names(text: str) -> list[str]:
@@ -62,10 +94,10 @@ def _passes(output: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return bool(np.all(np.abs(output - other) <= 1e-4 + 1e-4 * np.abs(other)))
 
 
-def test_figures_are_those_of_the_formula(tmp_path: Path) -> None:
+def test_figures_are_those_of_the_formula(tmp_path: Path, measured: Measure) -> None:
     root = tmp_path / "root"
     scratch.write_kernel(root, plain__cpp=scratch.PLAIN, eager__py=scratch.EAGER, off__py=_OFF)
-    text, table = _measured(root, tmp_path, "axpb", "--case", "odd", "--seeds", "2")
+    text, table = measured(root, "axpb", "--case", "odd", "--seeds", "2")
     assert table["seeds"] == [0, 1]
     assert "seeds 0 to 1; the exact output reaches " in text
     for seed in table["seeds"]:
@@ -96,7 +128,9 @@ def test_figures_are_those_of_the_formula(tmp_path: Path) -> None:
     assert "2 of 2" in text
 
 
-def test_what_fails_says_so_and_what_is_no_number_is_worst(tmp_path: Path) -> None:
+def test_what_fails_says_so_and_what_is_no_number_is_worst(
+    tmp_path: Path, measured: Measure
+) -> None:
     root = tmp_path / "root"
     scratch.write_kernel(
         root,
@@ -107,7 +141,7 @@ def test_what_fails_says_so_and_what_is_no_number_is_worst(tmp_path: Path) -> No
         raises__py=_RAISES,
         broken__cpp='#include "nowhere.h"\n',
     )
-    text, table = _measured(root, tmp_path, "axpb", "--case", "odd", "--seeds", "1")
+    text, table = measured(root, "axpb", "--case", "odd", "--seeds", "1")
     assert _names(text)[:4] == ["nan", "off", "library", "eager"]
     assert {name for name, row in table["rows"].items() if row["failure"]} == {
         "short",
@@ -122,10 +156,12 @@ def test_what_fails_says_so_and_what_is_no_number_is_worst(tmp_path: Path) -> No
     assert "nowhere.h" in words
 
 
-def test_a_seed_that_gives_no_number_is_not_lost_among_the_others(tmp_path: Path) -> None:
+def test_a_seed_that_gives_no_number_is_not_lost_among_the_others(
+    tmp_path: Path, measured: Measure
+) -> None:
     root = tmp_path / "root"
     scratch.write_kernel(root, eager__py=scratch.EAGER, later__py=_LATER)
-    text, _ = _measured(root, tmp_path, "axpb", "--case", "odd", "--seeds", "2")
+    text, _ = measured(root, "axpb", "--case", "odd", "--seeds", "2")
     assert _names(text)[0] == "later"
     (line,) = [line for line in text.splitlines() if line.startswith("  later ")]
     assert line.split() == ["later", "nan", "nan", "1", "of", "2", "nan", "1", "of", "2"]
@@ -146,9 +182,9 @@ def _drawn(
     return tuple(torch.randn(*shape, generator=generator).numpy() for shape in shapes)
 
 
-def test_a_shipped_kernel_with_float64_sums_rounds_once(tmp_path: Path) -> None:
+def test_a_shipped_kernel_with_float64_sums_rounds_once(measured: Measure) -> None:
     arguments = ("mla_kv_projection", "--case", "odd_wide", "--seeds", "2")
-    text, table = _measured(_ROOT, tmp_path, *arguments, "--variant", "cpp_serial")
+    text, table = measured(_ROOT, *arguments, "--variant", "cpp_serial")
     sizes = {"batch": 1, "sequence": 33, "model": 259, "rank": 51, "width": 3 * 35}
     for seed in (0, 1):
         drawn = _drawn(seed, **sizes)
@@ -181,7 +217,7 @@ def test_the_error_over_the_deviation_is_that_of_scaled_weights() -> None:
     assert np.mean(over_deviation) == pytest.approx(np.mean(scaled_errors), rel=0.1)
 
 
-def test_a_cpu_leaves_out_what_it_has_not(tmp_path: Path) -> None:
+def test_a_cpu_leaves_out_what_it_has_not(tmp_path: Path, measured: Measure) -> None:
     root = tmp_path / "root"
     scratch.write_kernel(
         root,
@@ -189,7 +225,7 @@ def test_a_cpu_leaves_out_what_it_has_not(tmp_path: Path) -> None:
         gpu__py='# perfci: devices = ["cuda"]\n' + scratch.EAGER,
         half__py='# perfci: dtypes = ["float16"]\n' + scratch.EAGER,
     )
-    text, table = _measured(root, tmp_path, "axpb", "--case", "one", "--seeds", "1")
+    text, table = measured(root, "axpb", "--case", "one", "--seeds", "1")
     assert "seed 0; the exact output reaches " in text
     assert "left out (only float32 on cuda has it): library in TF32" in text
     assert "left out (declared for cuda only): gpu" in text
@@ -198,16 +234,19 @@ def test_a_cpu_leaves_out_what_it_has_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(has_gpu_driver(), reason="needs a machine without a GPU")
-def test_a_device_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_device_that_is_not_there_is_said(
+    tmp_path: Path, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
     root = tmp_path / "root"
     cuda_only = scratch.CASES + '[[check]]\nname = "huge"\ncount = 9\ndevices = ["cuda"]\n'
     scratch.write_kernel(root, cases__toml=cuda_only, eager__py=scratch.EAGER)
     done = _accuracy(root, tmp_path / "cache", "axpb", "--case", "one", "--device", "0")
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.startswith("accuracy.py: no GPU here for --device 0")
-    done = _accuracy(root, tmp_path / "cache", "axpb", "--case", "huge")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "axpb/huge is declared for cuda only, not for cpu; name another --case" in done.stderr
+    assert call(root, "axpb", "--case", "huge") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "axpb/huge is declared for cuda only, not for cpu; name another --case" in printed.err
 
 
 @pytest.mark.gpu

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,6 @@ BAD: dict[str, tuple[str, str, str]] = {
         "runtime_error",
         "exited with code 0",
     ),
-    "hangs.cpp": (scratch.body("for (volatile int i = 0;; i = 1) {}"), "timeout", "within 25 s"),
     "writes_half.cpp": (
         scratch.PLAIN.replace("i < x->shape[0]", "i < x->shape[0] / 2"),
         "wrong_values",
@@ -154,7 +154,6 @@ BAD: dict[str, tuple[str, str, str]] = {
         "runtime_error",
         "exited with code 4",
     ),
-    "pipe_half.py": (_pipe("b'[\"done\", '", _HANG), "timeout", "no answer"),
     "pipe_again.py": (
         _pipe('b"".join(b\'["start", %d, null]\\n\' % n for n in range(200))', _HANG),
         "runtime_error",
@@ -176,6 +175,10 @@ BAD: dict[str, tuple[str, str, str]] = {
         "other figures|out of turn",
     ),
 }
+HANGING = {
+    "hangs.cpp": scratch.body("for (volatile int i = 0;; i = 1) {}"),
+    "pipe_half.py": _pipe("b'[\"done\", '", _HANG),
+}
 GOOD = {
     "plain.cpp": scratch.PLAIN,
     "eager.py": scratch.EAGER,
@@ -193,8 +196,14 @@ GOOD = {
 class Ended:
     """What became of the run: its exit, its rows, and what lies in its root."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, sources: Mapping[str, str], **settings: float) -> None:
+        self.root = scratch.quick(root, **settings)
+        files = {
+            name.replace(".", "__"): text.replace("FOLDER", str(root))
+            for name, text in sources.items()
+        }
+        scratch.write_kernel(root, cases__toml=_CASES, **files)
+        scratch.write_kernel(root, "other", lone__cpp=scratch.PLAIN)
         self.program = scratch.perfci(root, "run", "--json", "--commit", "abcdef1")
         self.run: dict[str, Any] = json.loads(self.program.stdout)
         self.rows = {
@@ -204,15 +213,16 @@ class Ended:
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    root = tmp_path_factory.mktemp("hostile") / "root"
-    scratch.quick(root, timeout_s=25.0, memory_limit_gib=3.0)
     sources = {name: source for name, (source, _, _) in BAD.items()} | GOOD
-    files = {
-        name.replace(".", "__"): text.replace("FOLDER", str(root)) for name, text in sources.items()
-    }
-    scratch.write_kernel(root, cases__toml=_CASES, **files)
-    scratch.write_kernel(root, "other", lone__cpp=scratch.PLAIN)
-    return Ended(root)
+    folder = tmp_path_factory.mktemp("hostile")
+    return Ended(folder / "root", sources, timeout_s=25.0, memory_limit_gib=3.0)
+
+
+@pytest.fixture(scope="module")
+def hung(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """Kernels that hang, by themselves: each costs all the time that one is given."""
+    folder = tmp_path_factory.mktemp("hanging")
+    return Ended(folder / "root", HANGING, timeout_s=5.0)
 
 
 @pytest.mark.parametrize("file", BAD)
@@ -225,6 +235,13 @@ def test_a_kernel_that_misbehaves_is_a_row_with_its_reason(ended: Ended, file: s
     assert row["message"].isprintable() or status == "build_failed"
 
 
+@pytest.mark.parametrize("file", HANGING)
+def test_a_kernel_that_hangs_is_a_row_and_its_time_is_up(hung: Ended, file: str) -> None:
+    row = hung.rows[file.partition(".")[0], "large"]
+    assert (row["status"], row["passes"]) == ("timeout", [])
+    assert row["message"] == "no answer within 5 s"
+
+
 @pytest.mark.parametrize("file", GOOD)
 def test_the_others_are_measured_all_the_same(ended: Ended, file: str) -> None:
     row = ended.rows[file.partition(".")[0], "large"]
@@ -232,8 +249,12 @@ def test_the_others_are_measured_all_the_same(ended: Ended, file: str) -> None:
     assert [len(each["samples_ns"]) > 0 for each in row["passes"]] == [True]
 
 
-def test_the_other_kernel_is_measured_all_the_same(ended: Ended) -> None:
-    others = [row for row in ended.run["measurements"] if row["kernel"] == "other"]
+@pytest.mark.parametrize("beside", ["ended", "hung"])
+def test_the_other_kernel_is_measured_all_the_same(
+    request: pytest.FixtureRequest, beside: str
+) -> None:
+    run = request.getfixturevalue(beside).run
+    others = [row for row in run["measurements"] if row["kernel"] == "other"]
     assert [(row["case"], row["status"]) for row in others] == [
         ("large", "passed"),
         ("one", "passed"),
