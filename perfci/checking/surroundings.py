@@ -18,7 +18,7 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("torch", torch, _FUNCTIONS),
     ("torch.Tensor", torch.Tensor, _METHODS),
     ("time", time, ("monotonic", "perf_counter", "perf_counter_ns", "time", "time_ns")),
-    ("torch.cuda", torch.cuda, ("current_stream", "stream", "synchronize")),
+    ("torch.cuda", torch.cuda, ("current_stream", "set_stream", "stream", "synchronize")),
     ("torch.cuda.Event", torch.cuda.Event, ("elapsed_time", "query", "record", "synchronize")),
 )
 _JUDGES = tuple(

@@ -11,7 +11,7 @@ MINIMUM_SAMPLES = 50
 """How many samples a pass reads of a cell at the least, while its budget lasts."""
 
 TARGET = 0.005
-"""How far the interquartile mean of a pass's samples may be off, at 95 %, relative to it."""
+"""How far the samples leave open what their interquartile mean is, at 95 %, relative to it."""
 
 NOT_IN_L2 = "one set of inputs and outputs does not fit in a quarter of the L2"
 """What a row says whose data a timer meant to keep in the L2, and could not."""
@@ -45,9 +45,9 @@ class Reader:
     """How one workload is read, a batch at a time; perfci.timers.sampling says how often.
 
     ``call`` calls once and returns when its work is done, for warming up. ``begin`` comes before
-    the batches that count: two sides begin where the other does. ``read`` returns a batch
+    the batches that count, so that two sides begin alike. ``read`` returns a batch
     of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
-    InvalidTimingError. Less than ``minimum_samples`` are not enough, and ``target`` is how closely
+    InvalidTimingError. Fewer than ``minimum_samples`` are not enough, and ``target`` is how closely
     their mean should be known. ``note`` is what whoever looks at the figures should know of them.
     ``returned`` is what the first call returned where every batch writes it anew, as in a graph.
     """
@@ -105,7 +105,7 @@ TIMERS = {
     "host": TimerEntry(
         module="perfci.timers.host",
         device="cuda",
-        contract=Contract(timer="host", version=1, l2="warm", warm_up="steady", inputs="rotating"),
+        contract=Contract(timer="host", version=2, l2="warm", warm_up="steady", inputs="rotating"),
     ),
 }
 """Name → timer; of those of a device the primary one comes first."""

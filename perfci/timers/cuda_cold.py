@@ -8,18 +8,19 @@ at a time. Batches take turns on several streams, so that what lies in one of th
 """
 
 import contextlib
+from collections.abc import Callable
 from itertools import cycle
 
 import torch
 
 from perfci.gpu.driver import DriverError, Persistence
-from perfci.timers import Reader, Workload
-from perfci.timers.cuda_channels import Stream, scattered_streams
+from perfci.timers import MINIMUM_SAMPLES, InvalidTimingError, Reader, Workload
+from perfci.timers.cuda_places import Stream, scattered_streams
 from perfci.timers.cuda_stream import Blocker, timed
 
 _BATCH_SAMPLES = 20
 _TARGET = 0.003
-"""The ratio of two sides that are known so closely is known to 0.22 % (one standard deviation)."""
+"""What the samples leave open of a ratio of two sides is 0.22 % then (one standard deviation)."""
 _LEAST_FLUSH_BYTES = 256 * 2**20
 _STREAMS_BYTES = 2**30
 """What calls may keep in memory for the next ones: PyTorch does so for each stream by itself."""
@@ -27,12 +28,13 @@ _STREAMS_BYTES = 2**30
 
 def open_reader(workload: Workload) -> Reader:
     """What reads latencies of one call, by events that tick in 32 ns."""
+    persistence = Persistence()
     turns = cycle(workload.calls)
     streams = _streams_for(workload)
     left = cycle(streams)
+    keeps_in_l2 = workload.keeps_in_l2 or any(_has_window(persistence, each) for each in streams)
     flush = _flush_buffer(workload.device)
     blocker = Blocker()
-    persistence = Persistence()
 
     def sample() -> tuple[torch.cuda.Event, torch.cuda.Event]:
         flush.zero_()
@@ -47,29 +49,62 @@ def open_reader(workload: Workload) -> Reader:
         left = cycle(streams)
 
     def read_together(count: int) -> list[float]:
-        _give_up_kept(persistence)
         torch.cuda.synchronize()  # a stream does not wait for what others have to do
+        _give_up_kept(persistence)
         with torch.cuda.stream(next(left)):
             return blocker.read(lambda: [sample() for _ in range(count)])
 
     def read() -> list[float]:
-        if not workload.keeps_in_l2:
+        if not keeps_in_l2:
             return read_together(_BATCH_SAMPLES)
         return [each for _ in range(_BATCH_SAMPLES) for each in read_together(1)]
 
-    return Reader(call=call, begin=begin, read=read, target=_TARGET)
+    every_stream = _BATCH_SAMPLES * len(streams)
+    return Reader(
+        call=call,
+        begin=begin,
+        read=read,
+        minimum_samples=max(MINIMUM_SAMPLES, every_stream),
+        target=_TARGET,
+    )
 
 
 def _streams_for(workload: Workload) -> tuple[Stream, ...]:
-    """Streams that have run the workload once, and so have the memory that it takes."""
-    fitting = max(1, _STREAMS_BYTES // max(1, workload.set_bytes))
-    streams = scattered_streams(workload.device)[:fitting]
+    """Streams that have run the workload once, and so have the memory that it takes.
+
+    Fewer where a call allocates much. Raises InvalidTimingError where there are none to be had.
+    """
+    try:
+        streams = scattered_streams(workload.device)
+    except DriverError as error:
+        raise InvalidTimingError(f"has no stream to be read on: {error}") from error
+    turns = cycle(workload.calls)
     torch.cuda.synchronize()
-    for stream, call in zip(streams, cycle(workload.calls), strict=False):
+    allocated_bytes = _allocated_on(streams[0], next(turns))
+    fitting = streams[: max(1, _STREAMS_BYTES // max(1, allocated_bytes))]
+    for stream, call in zip(fitting[1:], turns, strict=False):
         with torch.cuda.stream(stream):
             call()
     torch.cuda.synchronize()
-    return streams
+    return fitting
+
+
+def _allocated_on(stream: Stream, call: Callable[[], object]) -> int:
+    """How many bytes a call has at most of what it allocates."""
+    torch.cuda.reset_peak_memory_stats()
+    before_bytes = torch.cuda.memory_allocated()
+    with torch.cuda.stream(stream):
+        call()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before_bytes
+
+
+def _has_window(persistence: Persistence, stream: Stream) -> bool:
+    """Whether launches on a stream ask the L2 to keep something."""
+    try:
+        return persistence.window_bytes(stream.cuda_stream) > 0
+    except DriverError:
+        return False
 
 
 def _give_up_kept(persistence: Persistence) -> None:

@@ -26,8 +26,8 @@ _AGREEMENT = 0.05
 _WARM_UP_SHARE = 0.5
 _NORMAL_975 = 1.96
 _STALLED = 0.9
-_MOST_SAMPLES = 64
-"""Times the least number."""
+_STALLED_SAMPLES = 200
+_MOST_SAMPLES = 3200
 _NS_PER_S = 1e9
 
 
@@ -143,7 +143,7 @@ class Series:
     def is_enough(self) -> bool:
         """Look at the samples where there are so many more that it is worth while."""
         if self.stop is None and len(self.samples) >= self._next_look:
-            width = half_width(self.samples)
+            width = relative_half_width(self.samples)
             if width <= self.reader.target:
                 self.stop = Stop.CONVERGED
             elif self._is_stalled(width):
@@ -154,15 +154,15 @@ class Series:
     def stop_now(self) -> Stop:
         """What to call the samples that there are when time is up."""
         enough = len(self.samples) >= self.reader.minimum_samples
-        known = enough and half_width(self.samples) <= self.reader.target
+        known = enough and relative_half_width(self.samples) <= self.reader.target
         return Stop.CONVERGED if known else Stop.OUT_OF_TIME
 
     def _is_stalled(self, width: float) -> bool:
         """Whether more samples do not help, or too many would be needed."""
-        count, least = len(self.samples), self.reader.minimum_samples
+        count = len(self.samples)
         needed = count * (width / self.reader.target) ** 2
-        helps_little = width > self._last_width * _STALLED or needed > _MOST_SAMPLES * least
-        return count >= 4 * least and helps_little
+        helps_little = width > self._last_width * _STALLED or needed > _MOST_SAMPLES
+        return count >= _STALLED_SAMPLES and helps_little
 
 
 def _round(series: Sequence[Series]) -> Sequence[Series]:
@@ -175,12 +175,13 @@ def _round(series: Sequence[Series]) -> Sequence[Series]:
     return [*order, *reversed(order)]
 
 
-def half_width(samples: Sequence[float]) -> float:
+def relative_half_width(samples: Sequence[float]) -> float:
     """Half the width of the interquartile mean's 95 % interval, relative to that mean.
 
     By the spread of the samples whose outer quarters are drawn in to the quartiles: Tukey and
-    McLaughlin's standard error of a trimmed mean. The interval of a median would be made of the
-    ticks of a GPU's clock, 0.4 % of a short kernel.
+    McLaughlin's standard error of a trimmed mean, as if each sample were drawn by itself: what a
+    batch has in common it does not know of. A median's interval would move in steps of the GPU's
+    clock, 0.4 % of a short kernel.
     """
     ordered = np.sort(np.asarray(samples, dtype=np.float64))
     count = len(ordered)

@@ -69,15 +69,16 @@ def test_launches_that_are_handed_over_one_at_a_time_take_as_long(name: str) -> 
     assert alone == pytest.approx(together, rel=0.1, abs=500), by_way
 
 
-@pytest.mark.parametrize(("set_bytes", "count"), [(1, 16), (1 << 29, 2), (1 << 40, 1)])
-def test_batches_take_turns_on_streams_of_their_own(set_bytes: int, count: int) -> None:
+@pytest.mark.parametrize(("allocated_bytes", "count"), [(0, 16), (1 << 29, 2), (1 << 31, 1)])
+def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count: int) -> None:
     seen: list[int] = []
 
     def call() -> None:
         seen.append(torch.cuda.current_stream().cuda_stream)
+        torch.empty(allocated_bytes, dtype=torch.uint8, device="cuda")
         torch.cuda._sleep(0)
 
-    reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=set_bytes, device="cuda:0"))
+    reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
     assert set(Counter(seen).values()) == {1}  # each stream has run it before it is read there
     first = set(seen)
     seen.clear()
@@ -85,6 +86,7 @@ def test_batches_take_turns_on_streams_of_their_own(set_bytes: int, count: int) 
         reader.read()
     assert Counter(seen) == dict.fromkeys(first, 320 // count)
     assert len(first) == count
+    assert reader.minimum_samples == max(50, 20 * count)
     assert torch.cuda.default_stream().cuda_stream not in first
 
 

@@ -1,4 +1,4 @@
-"""Streams of which the mean is the same in this process as in the next one.
+"""Streams of which the mean is nearly the same in this process as in the next one.
 
 What a kernel costs from event to event depends on its stream. The GPU fetches a stream's launches
 from a place in memory that it shares with about four others which were created before or after
@@ -23,7 +23,7 @@ Stream = torch.cuda.Stream
 def scattered_streams(device: str) -> tuple[Stream, ...]:
     """Streams of this process that do not share the places of their launches.
 
-    Many more are created than are used, so that these lie apart.
+    Many more are created than are used, so that these lie apart. Raises DriverError.
     """
     create = Streams().create
     created = [create() for _ in range(_STREAMS * _CREATED_FOR_EACH)]
