@@ -39,11 +39,11 @@ def test_every_run_times_the_anchors_in_each_pass(tmp_path: Path) -> None:
     scratch.write_kernel(root)
     scratch.write_kernel(root, "other")
     asked = ("--device", "cpu", "--kernel", "axpb", "--case", "one", "--passes", "2")
-    ended = scratch.perfci(root, "run", *asked, "--commit", "abcdef1")
+    ended = scratch.call(root, "run", *asked, "--commit", "abcdef1")
     assert ended.returncode == 0, ended.stderr
     assert "\nthis machine: anchors\n  anchor   case               cpu " in ended.stdout
     assert ended.stdout.endswith("\n1 passed, 0 failed, 0 skipped\n")
-    shown = json.loads(scratch.perfci(root, "show", "--json").stdout)
+    shown = json.loads(scratch.call(root, "show", "--json").stdout)
     anchors = [each for each in shown["measurements"] if each["kernel"] != "axpb"]
     assert {(each["kernel"], each["case"]) for each in anchors} == _CPU
     assert {(each["status"], len(each["passes"])) for each in anchors} == {("passed", 2)}
@@ -53,15 +53,15 @@ def test_every_run_times_the_anchors_in_each_pass(tmp_path: Path) -> None:
 def test_a_check_and_the_list_leave_them_out(tmp_path: Path) -> None:
     root = scratch.quick(tmp_path / "root", anchors=True)
     scratch.write_kernel(root)
-    ended = scratch.perfci(root, "check", "--device", "cpu", "--case", "one")
+    ended = scratch.call(root, "check", "--device", "cpu", "--case", "one")
     assert (ended.returncode, "anchor" in ended.stdout + ended.stderr) == (0, False)
-    assert "perfci_" not in scratch.perfci(root, "list").stdout
+    assert "perfci_" not in scratch.call(root, "list").stdout
 
 
 def test_they_can_be_turned_off(tmp_path: Path) -> None:
     root = scratch.quick(tmp_path / "root", anchors=True)
     scratch.write_kernel(root)
-    ended = scratch.perfci(
+    ended = scratch.call(
         root,
         *("run", "--device", "cpu", "--case", "one", "--commit", "abcdef1", "--json"),
         variables={"PERFCI_ANCHORS": "false"},
@@ -89,7 +89,7 @@ def test_an_output_without_elements_is_judged_like_any_other(tmp_path: Path) -> 
         right__py=_NOTHING,
         wrong_one__py=_NOTHING.replace("empty_like(x)", "zeros(1)"),
     )
-    ended = scratch.perfci(root, "check", "--device", "cpu")
+    ended = scratch.call(root, "check", "--device", "cpu")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.endswith("1 passed, 0 failed, 0 skipped; 1 of 1 controls rejected\n")
 

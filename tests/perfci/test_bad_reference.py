@@ -66,7 +66,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         assert right in scratch.REFERENCE
         text = scratch.REFERENCE.replace(right, other)
         scratch.write_kernel(root, name, reference__py=text, cases__toml=CASES, eager__py=eager)
-    done = scratch.perfci(root, "run", "--json", "--commit", "abcdef1")
+    done = scratch.call(root, "run", "--json", "--commit", "abcdef1")
     assert done.returncode == 1, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["measurements"]
     return found

@@ -66,7 +66,7 @@ def _forged(root: Path, **claims: Any) -> tuple[int, Any]:
     """The exit code and the only row of a run whose kernel speaks in its worker's place."""
     source = _FORGES.replace("CLAIMS = {}", f"CLAIMS = json.loads({json.dumps(claims)!r})")
     scratch.write_kernel(scratch.quick(root), forges__py=source)
-    ended = scratch.perfci(root, "run", "--commit", "abcdef1", "--case", "one", "--json")
+    ended = scratch.call(root, "run", "--commit", "abcdef1", "--case", "one", "--json")
     (row,) = json.loads(ended.stdout)["measurements"]
     return ended.returncode, row
 

@@ -1,5 +1,7 @@
 """A small elementwise kernel in a folder of its own: the least that a user has to write."""
 
+import contextlib
+import io
 import json
 import os
 import select
@@ -8,6 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from perfci import __main__ as program
 
 REFERENCE = '''\
 """y = a * x + b, elementwise."""
@@ -147,6 +152,25 @@ def perfci(
         errors="replace",
         check=False,
     )
+
+
+def call(
+    root: Path, *arguments: str | Path, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same without a process of its own: for what is about neither it nor its variables.
+
+    All workers are of one fork server, which imports torch once, with what was set then.
+    """
+    told, complained = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, environment(root, variables), clear=True),
+        patch.object(sys, "argv", ["perfci", *map(str, arguments)]),
+        contextlib.chdir(root),
+        contextlib.redirect_stdout(told),
+        contextlib.redirect_stderr(complained),
+    ):
+        code = program._run()
+    return subprocess.CompletedProcess(sys.argv, code, told.getvalue(), complained.getvalue())
 
 
 def ends(pid: int) -> bool:

@@ -77,7 +77,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]
         eases_at_times__py=_EASES.replace("ALWAYS", "False"),
     )
     out = root / "run.json"
-    ended = scratch.perfci(
+    ended = scratch.call(
         root, "run", "--device", "cpu", "--commit", "abcdef1", "--out", out, "--json"
     )
     assert ended.returncode == 1, ended.stderr

@@ -44,7 +44,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict
         peer__py=_VARYING.format(declared="# perfci: peer = true\n"),
     )
     out = root / "run.json"
-    ended = scratch.perfci(
+    ended = scratch.call(
         root, "run", "--device", "cpu", "--commit", "abcdef1", "--out", out, "--json"
     )
     assert ended.returncode == 1, ended.stderr

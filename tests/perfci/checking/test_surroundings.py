@@ -65,7 +65,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]
         "witness__py": WITNESS.replace("THREADS", str(torch.get_num_threads())),
     }
     scratch.write_kernel(root, cases__toml=CASES, **files)
-    done = scratch.perfci(root, "run", "--json", "--commit", "abcdef1")
+    done = scratch.call(root, "run", "--json", "--commit", "abcdef1")
     assert "Traceback" not in done.stderr
     return scratch.rows(json.loads(done.stdout))
 

@@ -121,7 +121,7 @@ def test_a_weak_case_is_an_error_of_every_variant_and_of_no_other_case(tmp_path:
         one__py=variant,
         other__py=variant,
     )
-    ended = scratch.perfci(root, "check", "--json")
+    ended = scratch.call(root, "check", "--json")
     assert ended.returncode == 1
     told = {
         (each["variant"], each["case"]): (each["status"], each["message"])

@@ -47,7 +47,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_control_that_is_accepted_is_an_error_with_its_name(root: Path) -> None:
-    ended = scratch.perfci(root, "check", "--json")
+    ended = scratch.call(root, "check", "--json")
     assert ended.returncode == 1
     told = json.loads(ended.stdout)
     assert told["accepted"] == ["weak/first_only", "weak/raises", "weak/unbuilt"]
@@ -62,7 +62,7 @@ def test_a_control_that_is_accepted_is_an_error_with_its_name(root: Path) -> Non
 
 
 def test_the_table_names_the_control(root: Path) -> None:
-    ended = scratch.perfci(root, "check", "--kernel", "weak")
+    ended = scratch.call(root, "check", "--kernel", "weak")
     assert ended.returncode == 1
     assert "no case rejects weak/first_only, weak/raises: the cases are too weak" in ended.stdout
     assert "weak/unbuilt: does not build, which proves nothing; repair it" in ended.stdout
@@ -71,14 +71,14 @@ def test_the_table_names_the_control(root: Path) -> None:
 
 
 def test_a_skipped_case_is_not_counted_as_passed(root: Path) -> None:
-    ended = scratch.perfci(root, "check", "--kernel", "strong", "--variant", "contiguous")
+    ended = scratch.call(root, "check", "--kernel", "strong", "--variant", "contiguous")
     assert ended.returncode == 0
     assert ended.stdout.splitlines()[-1].endswith("passed, 0 failed, 1 skipped")
 
 
 def test_a_case_that_does_not_fit_is_skipped_with_what_it_needs(root: Path) -> None:
     which = ("--kernel", "strong", "--variant", "plain", "--case", "huge")
-    ended = scratch.perfci(root, "check", *which, "--json")
+    ended = scratch.call(root, "check", *which, "--json")
     assert ended.returncode == 0
     (row,) = json.loads(ended.stdout)["checks"]
     assert row["status"] == "skipped"
@@ -86,10 +86,10 @@ def test_a_case_that_does_not_fit_is_skipped_with_what_it_needs(root: Path) -> N
 
 
 def test_controls_that_are_rejected_are_fine(root: Path) -> None:
-    ended = scratch.perfci(root, "check", "--kernel", "strong", "--json")
+    ended = scratch.call(root, "check", "--kernel", "strong", "--json")
     assert ended.returncode == 0
     told = json.loads(ended.stdout)
     assert told["accepted"] == []
     assert {each["variant"] for each in told["controls"]} == {"zeros", "first_only"}
-    ended = scratch.perfci(root, "check", "--kernel", "weak", "--no-controls", "--json")
+    ended = scratch.call(root, "check", "--kernel", "weak", "--no-controls", "--json")
     assert (ended.returncode, json.loads(ended.stdout)["controls"]) == (0, [])

@@ -368,11 +368,11 @@ def test_it_needs_no_torch(root: Path, explained: Call) -> None:
 
 def test_a_run_made_here_is_explained_by_its_own_anchors(root: Path) -> None:
     scratch.quick(root, anchors=True)
-    measured = scratch.perfci(
+    measured = scratch.call(
         root, "run", "--device", "cpu", "--case", "large", "--commit", "abcdef1"
     )
     assert measured.returncode == 0, measured.stderr
-    ended = scratch.perfci(root, "explain", "axpb")
+    ended = scratch.call(root, "explain", "axpb")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
     assert "this device reaches, measured in this run" in lines

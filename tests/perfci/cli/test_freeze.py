@@ -48,7 +48,7 @@ outputs = [
 
 
 def _freeze(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return scratch.perfci(root, "check", "--freeze", "--device", "cpu", *arguments)
+    return scratch.call(root, "check", "--freeze", "--device", "cpu", *arguments)
 
 
 def _tables(path: Path) -> list[str]:
@@ -140,7 +140,7 @@ def test_results_are_judged_by_the_file(root: Path) -> None:
     checks = ("check", "--device", "cpu", "--kernel", "axpb", "--case", "large", "--json")
 
     def statuses() -> dict[str, Any]:
-        told = json.loads(scratch.perfci(root, *checks).stdout)["checks"]
+        told = json.loads(scratch.call(root, *checks).stdout)["checks"]
         return {each["variant"]: each for each in told}
 
     honest = statuses()
@@ -166,20 +166,20 @@ def test_what_is_not_frozen_or_stale_is_said_in_a_line(root: Path) -> None:
     path = root / "kernels" / "axpb" / "bounds.toml"
     before = path.read_text()
     checks = ("check", "--device", "cpu", "--kernel", "axpb", "--variant", "eager")
-    assert "perfci check --freeze" not in scratch.perfci(root, *checks).stdout
+    assert "perfci check --freeze" not in scratch.call(root, *checks).stdout
     without_one = re.sub(r"\[cpu\.one\][^\[]*\[[^\]]*\]\n\n", "", before)
     table = re.search(r'\[cpu\.odd\]\nworkload = "(\w+)"', before)
     assert table is not None
     try:
         path.write_text(without_one.replace(table[1], "0" * 16))
-        ended = scratch.perfci(root, *checks)
+        ended = scratch.call(root, *checks)
         assert ended.returncode == 0
         assert " ".join(ended.stdout.split()).endswith(
             "bounds of cases: 1 is stale (the reference or the case changed since), 1 is not "
             "frozen for this kind of device: judged by the library's errors at the same inputs; "
             "perfci check --freeze freezes them 3 passed, 0 failed, 0 skipped"
         )
-        told = json.loads(scratch.perfci(root, *checks, "--json").stdout)["checks"]
+        told = json.loads(scratch.call(root, *checks, "--json").stdout)["checks"]
         bounds = {each["case"]: dict(each["identity"])["bounds"] for each in told}
         assert (bounds["odd"], bounds["one"]) == ("stale", "not frozen")
         assert bounds["large"].startswith("largest ")

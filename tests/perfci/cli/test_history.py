@@ -19,7 +19,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scratch.write_kernel(root)
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "one")
-    ended = scratch.perfci(root, "run", "--case", "one")
+    ended = scratch.call(root, "run", "--case", "one")
     assert ended.returncode == 0, ended.stderr
     return root
 

@@ -19,8 +19,8 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     (root / ".gitignore").write_text(".perfci/\n")
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "first")
-    assert scratch.perfci(root, "run", "--variant", "plain", "--passes", "3").returncode == 0
-    ended = scratch.perfci(root, "noise", "--passes", "3")
+    assert scratch.call(root, "run", "--variant", "plain", "--passes", "3").returncode == 0
+    ended = scratch.call(root, "noise", "--passes", "3")
     assert ended.returncode == 1, ended.stderr
     return root, ended.stdout
 
@@ -49,15 +49,15 @@ def test_its_two_runs_are_a_pair_and_in_no_history(studied: tuple[Path, str]) ->
             for run in (store.run(first.run_id), store.run(second.run_id))
         ]
         assert indices[0] == indices[1] != []
-    assert plain.run_id in scratch.perfci(root, "show").stdout
-    assert plain.run_id in scratch.perfci(root, "show", "HEAD").stdout
-    listed = json.loads(scratch.perfci(root, "history", "ls", "--json").stdout)
+    assert plain.run_id in scratch.call(root, "show").stdout
+    assert plain.run_id in scratch.call(root, "show", "HEAD").stdout
+    listed = json.loads(scratch.call(root, "history", "ls", "--json").stdout)
     assert {each["trigger"] for each in listed} == {"local", "noise"}
 
 
 def test_comparisons_on_the_testbed_take_their_noise_from_it(studied: tuple[Path, str]) -> None:
     root, _ = studied
-    said = json.loads(scratch.perfci(root, "compare", "HEAD", "HEAD", "--json").stdout)
+    said = json.loads(scratch.call(root, "compare", "HEAD", "HEAD", "--json").stdout)
     (compared,) = [each for each in said["comparisons"] if each["ratio"] is not None]
     assert (compared["is_studied"], compared["paired_passes"]) == (True, 0)
     assert {each["is_studied"] for each in said["anchors"]} == {True}
@@ -68,7 +68,7 @@ def test_a_study_goes_into_files_and_as_json(tmp_path: Path) -> None:
     scratch.write_kernel(root)
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "first")
-    ended = scratch.perfci(root, "noise", "--passes", "3", "--out", "files", "--json")
+    ended = scratch.call(root, "noise", "--passes", "3", "--out", "files", "--json")
     assert ended.returncode == 0, ended.stderr
     said = json.loads(ended.stdout)
     (cell,) = said["cells"]
@@ -82,6 +82,6 @@ def test_a_study_goes_into_files_and_as_json(tmp_path: Path) -> None:
 def test_too_few_passes_say_nothing_of_noise(tmp_path: Path) -> None:
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root)
-    ended = scratch.perfci(root, "noise", "--passes", "2")
+    ended = scratch.call(root, "noise", "--passes", "2")
     assert ended.returncode == 2
     assert "2 is not in the range 3<=x<=1000" in ended.stderr

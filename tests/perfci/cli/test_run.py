@@ -152,10 +152,10 @@ def test_a_repository_without_commits_is_named(tmp_path: Path, call: Callable[..
 
 def test_a_clean_tree_is_the_commit_and_a_dirty_one_is_kept_apart(root: Path) -> None:
     for _ in range(2):
-        assert scratch.perfci(root, "run", "--case", "one").returncode == 0
+        assert scratch.call(root, "run", "--case", "one").returncode == 0
     plain = root / "kernels/axpb/plain.cpp"
     plain.write_text(scratch.PLAIN + "// a change that is not committed\n")
-    assert scratch.perfci(root, "run", "--case", "one").returncode == 0
+    assert scratch.call(root, "run", "--case", "one").returncode == 0
     first, second, dirty = _runs(root)
     assert (first.commit.dirty, first.attempt) == (None, 1)
     assert (second.commit.dirty, second.attempt) == (None, 2)
@@ -163,19 +163,19 @@ def test_a_clean_tree_is_the_commit_and_a_dirty_one_is_kept_apart(root: Path) ->
     assert (dirty.commit.dirty is not None, dirty.attempt) == (True, 1)
     assert first.commit.branch == "main"
     assert scratch.git(root, "status", "--short") == "M kernels/axpb/plain.cpp"
-    shown = scratch.perfci(root, "show", "HEAD", "--json")
+    shown = scratch.call(root, "show", "HEAD", "--json")
     assert json.loads(shown.stdout)["run_id"] == second.run_id
-    shown = scratch.perfci(root, "show", "HEAD+dirty", "--json")
+    shown = scratch.call(root, "show", "HEAD+dirty", "--json")
     assert json.loads(shown.stdout)["run_id"] == dirty.run_id
 
 
 def test_passes_are_added_until_the_latency_is_known_or_time_is_up(root: Path) -> None:
     scratch.quick(root, precision=0.9)
-    ended = scratch.perfci(root, "run", "--passes", "auto")
+    ended = scratch.call(root, "run", "--passes", "auto")
     assert ended.returncode == 0, ended.stderr
     assert "\n3 passes · 1 converged\n" in ended.stdout
     scratch.quick(root, precision=1e-9)
-    ended = scratch.perfci(root, "run", "--passes", "auto", "--budget", "1e-6", "--json")
+    ended = scratch.call(root, "run", "--passes", "auto", "--budget", "1e-6", "--json")
     assert ended.returncode == 0, ended.stderr
     known, unknown = (
         [(len(row.passes), row.stop) for row in run.measurements if row.contract]
@@ -190,7 +190,7 @@ def test_passes_are_added_until_the_latency_is_known_or_time_is_up(root: Path) -
 
 def test_a_detached_head_is_measured_without_a_branch(root: Path) -> None:
     scratch.git(root, "checkout", "-q", "--detach")
-    assert scratch.perfci(root, "run", "--case", "one").returncode == 0
+    assert scratch.call(root, "run", "--case", "one").returncode == 0
     (run,) = _runs(root)
     assert run.commit.sha == scratch.git(root, "rev-parse", "HEAD")
     assert (run.commit.branch, run.commit.dirty, run.commit.position) == (None, None, 0)
@@ -368,7 +368,7 @@ def test_a_commit_that_lacks_the_chosen_kernel_is_left_out(root: Path) -> None:
     scratch.git(root, "rm", "-rq", "kernels/axpb")
     scratch.commit_all(root, "gone")
     span = ("run", "--range", "HEAD~3..HEAD", "--cases-from", "commit", "--case", "one")
-    ended = scratch.perfci(root, *span, "--kernel", "axpb")
+    ended = scratch.call(root, *span, "--kernel", "axpb")
     assert ended.returncode == 9
     assert "is left out: no kernel 'axpb'" in ended.stderr
     assert [run.commit.sha for run in _runs(root)] == shas
