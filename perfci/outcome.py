@@ -23,7 +23,7 @@ class Timing:
 
     ``span_s`` is when it began and ended, by ``time.monotonic``, which is the same for all
     processes of a machine. ``clocks``, ``sm_mhz`` and ``other_processes`` are added by the process
-    that watches the passes.
+    that watches the passes. ``others_s`` is for how long others used a CPU's cores.
     """
 
     contract: Contract
@@ -32,6 +32,7 @@ class Timing:
     stop: Stop
     note: str = ""
     span_s: tuple[float, float] = (0.0, 0.0)
+    others_s: float | None = None
     clocks: tuple[Clock, ...] = ()
     sm_mhz: float | None = None
     other_processes: int | None = None
@@ -147,12 +148,14 @@ def _encode_timing(timing: Timing) -> dict[str, Any]:
         "stop": timing.stop.value,
         "note": timing.note,
         "span_s": timing.span_s,
+        "others_s": timing.others_s,
     }
 
 
 def _decode_timing(value: Any) -> Timing:
     timer, version, l2, warm_up, inputs = value["contract"]
     began_s, ended_s = value["span_s"]
+    others_s = value["others_s"]
     samples_ns = tuple(float(sample) for sample in value["samples_ns"])
     if not samples_ns or not all(math.isfinite(each) and each > 0 for each in samples_ns):
         raise ValueError("a sample that is no positive number")
@@ -171,6 +174,7 @@ def _decode_timing(value: Any) -> Timing:
         stop=Stop(value["stop"]),
         note=one_line(value["note"]),
         span_s=(_finite(began_s), _finite(ended_s)),
+        others_s=None if others_s is None else _finite(others_s),
     )
 
 

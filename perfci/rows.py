@@ -17,6 +17,7 @@ from perfci.history.model import (
 from perfci.history.plain import PlainError, plain, record
 from perfci.history.summary import interquartile_mean, summarise
 from perfci.history.text import one_line, printable
+from perfci.load import describe_load
 from perfci.outcome import Outcome
 from perfci.plan import Target
 from perfci.quarantine import describe_passes, describe_state, set_apart, set_apart_with
@@ -126,7 +127,11 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
         final = _of_timer(final, outcomes, contract)
     if final.status is Status.PASSED and contract is not None:
         passes = state.passes(contract)
-    message = "; ".join(each for each in (final.message, describe_passes(passes)) if each)
+    crowded, load = describe_load(
+        _used_by_others(outcomes, contract) if passes else (), target.device.core_count
+    )
+    told = (final.message, describe_passes(passes), crowded)
+    message = "; ".join(each for each in told if each)
     if state.failure is not None and len(outcomes) > 1:
         message = f"passed {len(outcomes) - 1} passes, then: {message}"
     return Measurement(
@@ -137,7 +142,7 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
         status=final.status,
         message=printable(message),
         passes=tuple(passes),
-        metrics=(*_metrics(state, outcomes), *describe_state(passes)),
+        metrics=(*_metrics(state, outcomes), *describe_state(passes), *load),
         workload_digest=cell.kernel.workload_digest(cell.case),
         source_digest=state.build.digest,
         identity=_identity(state, outcomes, target),
@@ -182,6 +187,18 @@ def _of_timer(final: Outcome, outcomes: Sequence[Outcome], contract: Contract) -
         if timing.contract == contract and timing.note
     ]
     return replace(final, message=notes[0]) if notes else final
+
+
+def _used_by_others(
+    outcomes: Sequence[Outcome], contract: Contract | None
+) -> list[tuple[float, float]]:
+    """For each pass: for how long others used the cores, and how long it took, in seconds."""
+    return [
+        (timing.others_s, timing.span_s[1] - timing.span_s[0])
+        for outcome in outcomes
+        for timing in outcome.timings
+        if timing.contract == contract and timing.others_s is not None
+    ]
 
 
 def _metrics(state: State, outcomes: Sequence[Outcome]) -> tuple[Metric, ...]:

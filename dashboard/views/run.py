@@ -26,6 +26,7 @@ from perfci.history.model import (
 )
 from perfci.history.summary import cell as summarise_cell
 from perfci.history.summary import interquartile_mean
+from perfci.load import OTHERS_SHARE
 
 SORTS = ("row", "kernel", "variant", "case", "timer", "status", "median", "error")
 _HEADINGS = {"row": "#", "median": "median", "error": "error / yardstick"}
@@ -366,13 +367,14 @@ def _clocks(clocks: Sequence[Clock]) -> str:
     return ", ".join(parts) or units.ABSENT
 
 
+_FORMATS = {"B": units.format_bytes, "ns": units.format_latency, "s": units.format_duration}
+
+
 def _metric_text(metric: Metric) -> str:
-    if metric.unit == "B":
-        return units.format_bytes(metric.value)
-    if metric.unit == "ns":
-        return units.format_latency(metric.value)
-    if metric.unit == "s":
-        return units.format_duration(metric.value)
+    if metric.unit in _FORMATS:
+        return _FORMATS[metric.unit](metric.value)
+    if metric.name == OTHERS_SHARE:
+        return units.format_share(metric.value)
     if metric.name.endswith("_error"):
         return units.format_error(metric.value)
     if metric.value.is_integer():

@@ -41,6 +41,7 @@ from perfci.checking.yardstick import measure_yardstick
 from perfci.entry import Entry, load_again, load_entry
 from perfci.history.model import Contract, Status
 from perfci.kernel import Kernel
+from perfci.load import CoreTimes, read_core_times, used_by_others_s
 from perfci.outcome import Outcome, Timing, require_pair
 from perfci.plan import Gauge, Limits, Target, Task
 from perfci.timers import TIMERS, InvalidTimingError, Reader
@@ -221,7 +222,7 @@ class Bench:
         keeps_in_l2 = kept_in_l2() != self._kept_in_l2
         for name in task.timers:
             contract = TIMERS[name].contract
-            began_s = monotonic()
+            began_s, before = monotonic(), self._read_core_times()
             try:
                 readers = [side.open_reader(name, keeps_in_l2=keeps_in_l2) for side in sides]
                 timings = self._measure(readers, contract, budget_s)
@@ -238,10 +239,16 @@ class Bench:
                     side.invalid.append((contract.label, said_by_other(str(refused))))
                 continue
             span_s = (began_s, monotonic())
+            others_s = used_by_others_s(before, self._read_core_times())
             for side, reader, timing in zip(sides, readers, timings, strict=True):
-                side.timings.append(replace(timing, span_s=span_s))
+                side.timings.append(replace(timing, span_s=span_s, others_s=others_s))
                 with blaming(side):
                     side.keep_left(reader)
+
+    def _read_core_times(self) -> CoreTimes | None:
+        """How busy the cores are; None for a GPU, and where a process beside this takes turns."""
+        is_alone_on_cpu = self._device == "cpu" and self._partner is None
+        return read_core_times() if is_alone_on_cpu else None
 
     def _measure(
         self, readers: Sequence[Reader], contract: Contract, budget_s: float

@@ -14,6 +14,7 @@ from perfci.history.model import Clock, Metric, Pass
         ("max_abs_error", 2.34e-4, "", "2.3e-04"),
         ("flops", 18_874_368.0, "", "18,874,368"),
         ("score", 0.25, "points", "0.25 points"),
+        ("others_core_share", 0.83123, "", "83 %"),
         ("setup", 12_345.0, "ns", "12.3 µs"),
     ],
 )
