@@ -140,7 +140,7 @@ GPU_VARIANT = """\
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
 // {comment}
-__device__ float {step}(float sum) {{
+static __device__ float {step}(float sum) {{
   const int lane = threadIdx.x % 32;
   for (int reach = 1; reach < 32; reach *= 2) {{
     const float before = __shfl_up_sync(~0u, sum, reach);

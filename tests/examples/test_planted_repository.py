@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 import scratch
 
+from perfci.build import build
+from perfci.config import load_config
 from perfci.device import has_gpu_driver
+from perfci.kernel import discover
+from perfci.selection import Selection, select, variants_of
 from perfci.toolchain import find_compiler
 
 _SCRIPT = Path(__file__).parents[2] / "examples/planted_repository.py"
@@ -41,6 +45,23 @@ def test_twelve_commits_for_a_gpu_that_compile(tmp_path: Path) -> None:
     built = scratch.perfci(root, "build", "--device", "cuda")
     assert built.returncode == 0, built.stderr
     assert "2 compiled" in built.stdout
+
+
+@pytest.mark.nvcc
+@pytest.mark.long
+@pytest.mark.skipif(find_compiler("nvcc") is None, reason="nvcc is not installed")
+def test_of_the_twelve_only_messages_and_the_bad_one_change_the_code(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    assert _run(root, "make", "compensated", str(root)).returncode == 0
+    config = load_config(root, environment={}, cache=str(tmp_path / "cache"))
+    codes = []
+    for sha in scratch.git(root, "rev-list", "--reverse", "main").split():
+        scratch.git(root, "checkout", "--quiet", sha)
+        chosen = select(discover(config.kernels), Selection(variants=("plain",)), "cuda")
+        (built,) = build(variants_of(chosen), config, architectures=("90",))
+        codes.append(built.code)
+    changed = [number for number in range(2, 13) if codes[number - 1] != codes[number - 2]]
+    assert changed == [3, 7, 8, 11]
 
 
 @pytest.mark.gpu
