@@ -62,9 +62,10 @@ def runs_at(
         )
     if not found:
         at = f" on testbed '{testbed}'" if testbed else ""
+        how = "perfci run" if plus else f"perfci run --commit {name}"
         raise MissingError(
-            f"nothing is recorded at {revision}{at}: measure it with "
-            f"perfci run --commit {name}, or see perfci history ls"
+            f"nothing is recorded at {revision}{at}: measure it with {how}, or see "
+            "perfci history ls"
         )
     return found
 

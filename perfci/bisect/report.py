@@ -165,8 +165,8 @@ def _write_answer(bisection: Bisection, authored_at: datetime | None) -> Iterato
     if ending is Ending.NO_DIFFERENCE:
         yield from wrap("Nothing to search for. Are these the commits, is it this cell?", indent=0)
     elif ending is Ending.OUT_OF_TIME:
-        count = units.format_count(len(suspects))
-        text = f"The budget ended with {count} commits left; the same command goes on"
+        left = units.count_things(len(suspects), "commit")
+        text = f"The budget ended with {left} left; the same command goes on"
         yield from wrap(text, indent=0)
     elif ending is Ending.RANGE:
         text = "Only commits that were skipped are left. The first bad one is one of"

@@ -78,7 +78,8 @@ def cli() -> None:
     \b
     Exit codes: 0 fine, 1 regression or incorrect, 2 usage, 3 configuration,
     4 build environment, 5 device, 6 store, 7 incomparable, 8 inconclusive,
-    9 missing cells, 70 a fault of perfci's own, 130 interrupted, 141 output unread.
+    9 missing cells, 70 a fault of perfci's own, 130 interrupted,
+    141 output unread.
     """
 
 

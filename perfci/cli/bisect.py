@@ -124,7 +124,7 @@ def command(
 
     \b
     Example:
-      perfci bisect v1.0 HEAD                    the cell that is recorded as worst
+      perfci bisect v1.0 HEAD                  the cell that is recorded as worst
       perfci bisect HEAD~40 HEAD --kernel axpb --variant plain --case large
       perfci bisect v1.0 HEAD --kernel axpb --timer host --budget 30
     """

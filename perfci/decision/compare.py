@@ -8,7 +8,8 @@ interquartile means; runs weigh the same. Of a cell that ended differently in se
 contender is given its worst end and a baseline its best, so that a second try hides no failure.
 
 *Pairs.* Where both sides have runs that were measured together, these alone count: the logarithm
-of each pass's ratio is one reading, in which what the process and the hour did has cancelled.
+of each pass's ratio is one reading, in which what the process and the hour did has cancelled. So
+few passes that a gate would decide nothing take no other run's place.
 
 *Scale.* The passes of one run cannot see what differs from run to run, and few passes of a pair may
 agree by chance. How far they lie apart without a reason is what a study of the testbed against
@@ -27,7 +28,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfci.decision import stats
-from perfci.decision.pairs import Pair, measured_together, read_runs, sort_out, typical_ns
+from perfci.decision.pairs import (
+    FIRST_LOOK,
+    Pair,
+    measured_together,
+    read_runs,
+    sort_out,
+    typical_ns,
+)
 from perfci.history.model import Cell, Comparison, Environment, RunSummary, SeriesKey, Verdict
 
 ASSUMED_RUN_SPREAD = {"cold": 0.01, "hot": 0.01}
@@ -149,7 +157,7 @@ def _compare_timed(
     threshold: float,
     alpha: float,
 ) -> list[Comparison]:
-    together = [measured_together(each, pairs) for each in cells]
+    together = [_together(each, pairs) for each in cells]
     changes = [_change(pair, ratios, floors[pair.key]) for pair, ratios in together]
     adjusted = stats.adjust([stats.p_value(change) for change in changes])
     comparisons = []
@@ -174,6 +182,17 @@ def _compare_timed(
             )
         )
     return comparisons
+
+
+def _together(pair: Pair, pairs: Mapping[str, str]) -> tuple[Pair, Sequence[Sequence[float]]]:
+    """What of a cell was measured together; all of it where that is little and both have more."""
+    chosen, ratios = measured_together(pair, pairs)
+    both_have_more = len(chosen.baseline) < len(pair.baseline) and len(chosen.contender) < len(
+        pair.contender
+    )
+    if both_have_more and sum(map(len, ratios)) < FIRST_LOOK:
+        return pair, []
+    return chosen, ratios
 
 
 def _decide(low: float, high: float, beyond: float, *, significant: bool) -> tuple[Verdict, str]:

@@ -13,10 +13,10 @@ import numpy as np
 
 from perfci.decision import stats
 from perfci.decision.compare import Floor, key_of, least_change
-from perfci.decision.pairs import log_ratios
+from perfci.decision.pairs import FIRST_LOOK, log_ratios
 from perfci.history.model import Cell, RunSummary, SeriesKey, is_anchor
 
-LADDER = (6, 12, 24, 48)
+LADDER = (FIRST_LOOK, 12, 24, 48)
 """How many passes a decision may take."""
 
 POWER = 0.95

@@ -12,6 +12,9 @@ from perfci.decision import stats
 from perfci.history.model import Cell, Comparison, SeriesKey, Status, Verdict
 from perfci.quarantine import is_shared
 
+FIRST_LOOK = 6
+"""How many paired passes a gate looks at first; of fewer it says nothing."""
+
 _BEST_FIRST = (
     Status.PASSED,
     Status.SKIPPED,

@@ -55,6 +55,7 @@ def test_every_command_has_help_with_an_example(
     name: str, tmp_path: Path, call: Callable[..., Any]
 ) -> None:
     ended = call(tmp_path, *([name] if name else []), "--help")
+    assert max(map(len, ended.out.splitlines())) <= 80
     assert ended.code == 0
     assert "Example:\n" in ended.out
     assert f"  perfci {name}" in ended.out

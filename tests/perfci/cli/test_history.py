@@ -79,7 +79,7 @@ def test_a_bad_run_file_is_named_and_the_others_come_in(
     ("arguments", "code", "message"),
     [
         (["export", "nowhere", "--out", "files"], 2, "no commit 'nowhere'"),
-        (["export", "HEAD+dirty", "--out", "files"], 9, "nothing is recorded at HEAD+dirty"),
+        (["export", "HEAD+dirty", "--out", "files"], 9, "measure it with perfci run, or see"),
         (["export", "--out", "pyproject.toml/files"], 2, "pyproject.toml/files"),
         (["import", "pyproject.toml"], 6, "pyproject.toml"),
     ],

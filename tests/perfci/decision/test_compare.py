@@ -313,6 +313,24 @@ def test_only_runs_of_one_pair_are_paired_and_they_alone_count() -> None:
     assert (compared.ratio, compared.paired_passes) == (pytest.approx(1.3), 6)
 
 
+@pytest.mark.parametrize(("passes", "paired"), [(5, 0), (6, 6)])
+def test_few_passes_of_a_pair_take_no_other_runs_place(passes: int, paired: int) -> None:
+    """A gate that its budget ended, beside whole runs of both commits."""
+    slow = [1.3 * each for each in _RESTLESS]
+    sides = [
+        Side([*pair.runs, *_side(run).runs], [*pair.cells, run])
+        for pair, run in (
+            (_in_pair(cell(_RESTLESS[:passes], run_id="a"), pair="p"), cell(_STEADY, run_id="c")),
+            (_in_pair(cell(slow[:passes], run_id="b"), pair="p"), cell(_STEADY, run_id="d")),
+        )
+    ]
+    assert _only(*sides).paired_passes == paired
+    # where one side has nothing else, the pair is all there is
+    assert (
+        _only(sides[0], _in_pair(cell(slow[:passes], run_id="b"), pair="p")).paired_passes == passes
+    )
+
+
 def test_cells_of_a_pair_without_the_same_passes_are_not_paired() -> None:
     before, after = cell(_RESTLESS, run_id="a"), cell(_RESTLESS[:4], run_id="b")
     compared = _only(_in_pair(before, pair="p"), _in_pair(after, pair="p"))
