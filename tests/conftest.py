@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -20,6 +21,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # program that they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test waits on a clock, and an example that a busy machine is slow with is no counter-example.
+with contextlib.suppress(ImportError):  # a machine with a GPU may lack it
+    import hypothesis
+
+    hypothesis.settings.register_profile("perfci", deadline=None)
+    hypothesis.settings.load_profile("perfci")
 
 
 @dataclass(frozen=True)
