@@ -199,6 +199,16 @@ def git(root: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def two_commits(root: Path) -> Path:
+    """Make a repository of two commits with one kernel, quick to measure."""
+    quick(root)
+    write_kernel(root)
+    git(root, "init", "-q")
+    commit_all(root, "one")
+    commit_all(root, "two")
+    return root
+
+
 def commit_all(root: Path, message: str) -> str:
     """Commit everything under a root and return the SHA."""
     git(root, "add", "-A")

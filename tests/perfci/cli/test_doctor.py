@@ -15,12 +15,7 @@ from perfci.device import has_gpu_driver
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository of two commits with one kernel."""
-    root = scratch.quick(tmp_path / "root")
-    scratch.write_kernel(root)
-    scratch.git(root, "init", "-q")
-    scratch.commit_all(root, "one")
-    scratch.commit_all(root, "two")
-    return root
+    return scratch.two_commits(tmp_path / "root")
 
 
 def _findings(call: Callable[..., Any], root: Path, *arguments: str) -> dict[str, dict[str, Any]]:

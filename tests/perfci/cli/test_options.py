@@ -16,12 +16,7 @@ Call = Callable[..., Any]
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one kernel and two commits, and no store."""
-    root = scratch.quick(tmp_path / "root")
-    scratch.write_kernel(root)
-    scratch.git(root, "init", "-q")
-    scratch.commit_all(root, "one")
-    scratch.commit_all(root, "two")
-    return root
+    return scratch.two_commits(tmp_path / "root")
 
 
 @pytest.mark.parametrize(
