@@ -48,7 +48,7 @@ _BATCH = 20
 # The model, for want of a study: a suite as large as the smoke tier on an H200, each cell read by
 # three timers. Nothing of it was measured: spreads are what a pass of two sides ought to have.
 _MODEL_CELLS = 28
-_MODEL_SPREADS = {"cold/3": (0.0025, 0.005), "hot/1": (0.001, 0.0025), "host/2": (0.005, 0.03)}
+_MODEL_SPREADS = {"cold/4": (0.0025, 0.005), "hot/1": (0.001, 0.0025), "host/2": (0.005, 0.03)}
 _MODEL_PASSES = 72
 _MODEL_SHARED = 0.3  # of a pass's variance, by all cells of a timer
 _MODEL_DISTURBED = 0.03  # of the readings, by ten times their spread

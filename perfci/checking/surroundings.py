@@ -46,12 +46,12 @@ def read_surroundings() -> tuple[object, ...]:
         torch.get_float32_matmul_precision(),
         torch.backends.cudnn.allow_tf32,
         torch._C._len_torch_function_stack(),  # noqa: SLF001 — modes have no public count
-        *kept_in_l2(),
+        *_kept_in_l2(),
         replaced_function(),
     )
 
 
-def kept_in_l2() -> tuple[int | None, int | None]:
+def _kept_in_l2() -> tuple[int | None, int | None]:
     """How much of a GPU's L2 is set aside, and how much launches on the stream ask it to keep."""
     if not torch.cuda.is_initialized():
         return None, None

@@ -24,15 +24,13 @@ OVERLAPPING = "launches overlap (programmatic dependent launch): a throughput, n
 class Workload:
     """What is timed: calls that take turns, each on arguments and outputs of its own.
 
-    ``set_bytes`` is the size of one call's arguments and outputs. ``keeps_in_l2`` says that calls
-    ask the L2 to keep something. ``poison`` wipes what the first call has written and, given to it,
-    what it returned; only calls that run again fill them.
+    ``set_bytes`` is the size of one call's arguments and outputs. ``poison`` wipes what the first
+    call has written and, given to it, what it returned; only calls that run again fill them.
     """
 
     calls: Sequence[Callable[[], object]]
     set_bytes: int
     device: str
-    keeps_in_l2: bool = False
     poison: Callable[[object], None] = lambda _: None
 
 
@@ -92,7 +90,7 @@ TIMERS = {
         module="perfci.timers.cuda_cold",
         device="cuda",
         contract=Contract(
-            timer="cold", version=3, l2="flushed", warm_up="steady", inputs="rotating"
+            timer="cold", version=4, l2="flushed", warm_up="steady", inputs="rotating"
         ),
     ),
     "cuda_hot": TimerEntry(

@@ -49,13 +49,12 @@ class Side:
         ]
         self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
 
-    def open_reader(self, name: str, *, keeps_in_l2: bool) -> Reader:
+    def open_reader(self, name: str) -> Reader:
         """What reads this side by a timer; what goes wrong in it is this side's."""
         workload = Workload(
             calls=self.calls,
             set_bytes=self.set_bytes,
             device=self.subject.device,
-            keeps_in_l2=keeps_in_l2,
             poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
         )
         with blaming(self):

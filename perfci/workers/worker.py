@@ -35,7 +35,7 @@ from perfci.checking.recheck import (
     judge_left,
 )
 from perfci.checking.repeats import find_variation
-from perfci.checking.surroundings import kept_in_l2, read_surroundings, replaced_function
+from perfci.checking.surroundings import read_surroundings, replaced_function
 from perfci.checking.weakness import find_weakness
 from perfci.checking.yardstick import measure_yardstick
 from perfci.entry import Entry, load_again, load_entry
@@ -66,7 +66,6 @@ class Bench:
         self._weaknesses: dict[tuple[str, str], str] = {}
         is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
         self._surroundings = read_surroundings()
-        self._kept_in_l2 = kept_in_l2()
         self._last: set[Status] = set()
 
     def is_sound(self) -> bool:
@@ -219,12 +218,11 @@ class Bench:
     def _read_timers(self, task: Task, sides: Sequence[Side]) -> None:
         """What each timer reads of the sides in turns, and why one could not."""
         budget_s = min(task.budget_s, self._limits.cell_budget_s)
-        keeps_in_l2 = kept_in_l2() != self._kept_in_l2
         for name in task.timers:
             contract = TIMERS[name].contract
             began_s, before = monotonic(), self._read_core_times()
             try:
-                readers = [side.open_reader(name, keeps_in_l2=keeps_in_l2) for side in sides]
+                readers = [side.open_reader(name) for side in sides]
                 timings = self._measure(readers, contract, budget_s)
             except SideError as blamed:
                 if not isinstance(blamed.cause, InvalidTimingError):

@@ -1,4 +1,4 @@
-"""On a real GPU: on which streams a kernel is read, and that the L2 gives up what it keeps.
+"""On a real GPU: how a kernel's launches are handed over, and that the L2 gives up what it keeps.
 
 That moves no latency of a kernel that asks nothing: each way is read six times, in turns, and what
 was read stands beside a failure.
@@ -38,9 +38,8 @@ def _calls(name: str) -> list[Callable[[], object]]:
     return [_copy() for _ in range(4)]
 
 
-def _read_ns(calls: list[Callable[[], object]], *, keeps_in_l2: bool = False) -> float:
-    workload = Workload(calls=calls, set_bytes=1, device="cuda:0", keeps_in_l2=keeps_in_l2)
-    reader = cuda_cold.open_reader(workload)
+def _read_ns(calls: list[Callable[[], object]]) -> float:
+    reader = cuda_cold.open_reader(Workload(calls=calls, set_bytes=1, device="cuda:0"))
     return statistics.median(measure(reader, contract=_CONTRACT, budget_s=0.2).samples_ns)
 
 
@@ -58,15 +57,39 @@ def test_what_asks_the_l2_to_keep_nothing_takes_as_long_with_as_without(
     assert with_it == pytest.approx(without, rel=0.03, abs=64), by_way
 
 
-@pytest.mark.parametrize("name", ["empty", "copy"])
-def test_launches_that_are_handed_over_one_at_a_time_take_as_long(name: str) -> None:
-    calls = _calls(name)
-    by_way: dict[bool, list[float]] = {True: [], False: []}
-    for turn in range(2 * _TURNS):
-        alone = turn % 2 == 0
-        by_way[alone].append(_read_ns(calls, keeps_in_l2=alone))
-    alone, together = (statistics.median(by_way[each]) for each in (True, False))
-    assert alone == pytest.approx(together, rel=0.1, abs=500), by_way
+def test_a_launch_is_handed_over_when_the_last_is_done() -> None:
+    done: list[torch.cuda.Event] = []
+    waited_for: list[bool] = []
+
+    def call() -> None:
+        waited_for.extend(each.query() for each in done)
+        torch.cuda._sleep(1_000_000)
+        done[:] = [torch.cuda.Event()]
+        done[0].record()
+
+    reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
+    waited_for.clear()
+    reader.read()
+    assert waited_for == [True] * 20
+
+
+def test_every_other_launch_has_one_more_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[str] = []
+    sleep = torch.cuda._sleep
+
+    def counted(cycles: int) -> None:
+        launched.append("empty")
+        sleep(cycles)
+
+    reader = cuda_cold.open_reader(
+        Workload(calls=[lambda: launched.append("call")], set_bytes=1, device="cuda:0")
+    )
+    monkeypatch.setattr(torch.cuda, "_sleep", counted)
+    reader.read()
+    before = " ".join(launched).split("call")[:-1]
+    fewer, more = (each.count("empty") for each in before[:2])
+    assert more == fewer + 1
+    assert [each.count("empty") for each in before] == [fewer, more] * 10
 
 
 @pytest.mark.parametrize(("allocated_bytes", "count"), [(0, 16), (1 << 29, 2), (1 << 31, 1)])
