@@ -41,6 +41,12 @@ def find_configurations(
         return (("configuration not read", one_line(f"Triton {version}: {error!r}")),)
 
 
+def is_compiled_as_it_is(namespace: Mapping[str, object]) -> bool:
+    """Whether a module has ``@triton.jit`` functions and nothing that chooses for them."""
+    functions = [each for each in namespace.values() if _unwrapped(each) is not None]
+    return bool(functions) and all(each is _unwrapped(each) for each in functions)
+
+
 def _unwrapped(value: Any) -> Any:
     """The function that Triton compiles, out of its autotuner and the like; None for all else."""
     while type(value).__module__.startswith("triton.") and not hasattr(value, "device_caches"):

@@ -40,11 +40,15 @@ _REMEMBERED = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedSets:
-    """The sets of arguments and outputs that took turns while a cell was timed, and their calls."""
+    """The sets of arguments and outputs that took turns while a cell was timed, and their calls.
+
+    ``copies`` are the calls once more for each further place of the code.
+    """
 
     arguments: Sequence[Arguments]
     outputs: Sequence[GuardedOutputs]
     calls: Sequence[Call]
+    copies: Sequence[Sequence[Call]] = ()
 
 
 def find_change(subject: Subject, arguments: Sequence[Arguments], seeds: Sequence[int]) -> str:
@@ -74,14 +78,15 @@ def judge_alone(subject: Subject, sets: TimedSets) -> None:
     """Judge calls by themselves on inputs never seen before.
 
     No two are of one set, so that one that does the work of all is not every one of them; which
-    they are is chosen only now. Raises WrongError.
+    they are, and of which copy, is chosen only now. Raises WrongError.
     """
     for index in random.sample(range(len(sets.calls)), k=min(_ALONE, len(sets.calls))):
         given, fresh = sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS))
         refill(given, fresh)
         for each in sets.outputs:
             each.poison()
-        returned = sets.calls[index]()
+        (calls,) = random.sample([sets.calls, *sets.copies], k=1)
+        returned = calls[index]()
         synchronise(subject.device)
         if changed := changed_input(given, fresh):
             raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")

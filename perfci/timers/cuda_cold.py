@@ -7,12 +7,13 @@ keep, which is given up before: the driver does so at once and not in a stream's
 A launch is handed over when the last is done. Behind others a GPU begins the next one later, and
 every other one of a stream later still: on an H200 0.5 µs and 0.5 µs more, two sides by what each
 happens to be (2026-11-30). An empty kernel before every other sample lets all meet both alike, and
-batches take turns on several streams, so that what lies in one of them averages out.
+batches take turns on several streams and copies of the code, so that what lies in the place of one
+of them averages out.
 """
 
 import contextlib
-from collections.abc import Callable
-from itertools import cycle
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
 
 import torch
 
@@ -32,9 +33,10 @@ _STREAMS_BYTES = 2**30
 def open_reader(workload: Workload) -> Reader:
     """What reads latencies of one call, by events that tick in 32 ns."""
     persistence = Persistence()
-    turns = cycle(workload.calls)
-    streams = _streams_for(workload)
-    left = cycle(streams)
+    copies = [cycle(calls) for calls in (workload.calls, *workload.copies)]
+    streams = _streams_for(workload.device, copies)
+    turns = zip(cycle(streams), cycle(copies), strict=False)
+    stream, calls = next(turns)
     shifts = cycle((False, True))
     flush = _flush_buffer(workload.device)
     blocker = Blocker(shortest_ns=0.0)  # the flush takes longer than most calls' launches
@@ -44,47 +46,51 @@ def open_reader(workload: Workload) -> Reader:
         if next(shifts):
             torch.cuda._sleep(0)  # noqa: SLF001
         flush.zero_()
-        return [timed(next(turns))]
+        return [timed(next(calls))]
 
     def call() -> None:
-        next(turns)()
+        next(calls)()
         torch.cuda.synchronize()
 
     def begin() -> None:
-        nonlocal left
-        left = cycle(streams)
+        nonlocal turns, stream, calls
+        turns = zip(cycle(streams), cycle(copies), strict=False)
+        stream, calls = next(turns)
 
     def read() -> list[float]:
+        nonlocal stream, calls
         torch.cuda.synchronize()  # a stream does not wait for what others have to do
-        with torch.cuda.stream(next(left)):
-            return blocker.read(sample, times=_BATCH_SAMPLES)
+        with torch.cuda.stream(stream):
+            samples_ns = blocker.read(sample, times=_BATCH_SAMPLES)
+        stream, calls = next(turns)
+        return samples_ns
 
-    every_stream = _BATCH_SAMPLES * len(streams)
+    everywhere = _BATCH_SAMPLES * max(len(streams), len(copies))
     return Reader(
         call=call,
         begin=begin,
         read=read,
-        minimum_samples=max(MINIMUM_SAMPLES, every_stream),
+        minimum_samples=max(MINIMUM_SAMPLES, everywhere),
         target=_TARGET,
     )
 
 
-def _streams_for(workload: Workload) -> tuple[Stream, ...]:
-    """Streams that have run the workload once, and so have the memory that it takes.
+def _streams_for(device: str, copies: Sequence[Iterator[Callable[[], object]]]) -> Sequence[Stream]:
+    """Streams that have run a call once, and so have the memory that it takes; every copy has run.
 
     Fewer where a call allocates much. Raises InvalidTimingError where there are none to be had.
     """
     try:
-        streams = scattered_streams(workload.device)
+        streams = scattered_streams(device)
     except DriverError as error:
         raise InvalidTimingError(f"has no stream to be read on: {error}") from error
-    turns = cycle(workload.calls)
     torch.cuda.synchronize()
-    allocated_bytes = _allocated_on(streams[0], next(turns))
+    allocated_bytes = _allocated_on(streams[0], next(copies[0]))
     fitting = streams[: max(1, _STREAMS_BYTES // max(1, allocated_bytes))]
-    for stream, call in zip(fitting[1:], turns, strict=False):
+    count = max(len(fitting), len(copies))
+    for stream, calls in islice(zip(cycle(fitting), cycle(copies), strict=False), 1, count):
         with torch.cuda.stream(stream):
-            call()
+            next(calls)()
     torch.cuda.synchronize()
     return fitting
 

@@ -11,7 +11,7 @@ from perfci.checking.check import Subject, output_templates, synchronise
 from perfci.checking.inputs import Arguments, count_bytes
 from perfci.checking.outputs import GuardedOutputs, kept
 from perfci.checking.recheck import TimedSets
-from perfci.entry import Call
+from perfci.entry import Call, Entry
 from perfci.outcome import Outcome, Timing
 from perfci.timers import TIMERS, Reader, Workload, timer
 from perfci.workers.footprint import add_footprint
@@ -28,6 +28,7 @@ class Side:
     templates: tuple[Tensor, ...] = ()
     outputs: list[GuardedOutputs] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    copies: list[list[Call]] = field(default_factory=list)
     set_bytes: int = 0
     timings: list[Timing] = field(default_factory=list)
     invalid: list[tuple[str, str]] = field(default_factory=list)
@@ -36,17 +37,25 @@ class Side:
     @property
     def sets(self) -> TimedSets:
         """The sets of arguments and outputs that calls take turns on."""
-        return TimedSets(arguments=self.arguments, outputs=self.outputs, calls=self.calls)
+        return TimedSets(
+            arguments=self.arguments, outputs=self.outputs, calls=self.calls, copies=self.copies
+        )
 
-    def lay_out(self, arguments: list[Arguments]) -> None:
-        """Bind arguments, which another side may have too, to outputs of its own."""
+    def lay_out(self, arguments: list[Arguments], copies: Sequence[Entry] = ()) -> None:
+        """Bind arguments, which another side may have too, to outputs of its own.
+
+        ``copies`` are the entry loaded again.
+        """
         self.arguments = arguments
         self.templates = output_templates(self.subject)
         self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
-        self.calls = [
-            self.subject.entry.bind(each, into.tensors)
-            for each, into in zip(self.arguments, self.outputs, strict=True)
-        ]
+        self.calls, *self.copies = (
+            [
+                entry.bind(each, into.tensors)
+                for each, into in zip(self.arguments, self.outputs, strict=True)
+            ]
+            for entry in (self.subject.entry, *copies)
+        )
         self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
 
     def open_reader(self, name: str) -> Reader:
@@ -56,6 +65,7 @@ class Side:
             set_bytes=self.set_bytes,
             device=self.subject.device,
             poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
+            copies=self.copies,
         )
         with blaming(self):
             reader = timer(name).open_reader(workload)

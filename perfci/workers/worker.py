@@ -7,7 +7,7 @@ hangs the process is seen by the parent (perfci.workers.passes).
 
 import random
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import monotonic
 
@@ -46,6 +46,7 @@ from perfci.outcome import Outcome, Timing, require_pair
 from perfci.plan import Gauge, Limits, Target, Task
 from perfci.timers import TIMERS, InvalidTimingError, Reader
 from perfci.timers.sampling import measure_in_turns
+from perfci.workers.copies import load_copies
 from perfci.workers.isolation import own_modules
 from perfci.workers.partner import Partner, PartnerEndedError, PartnerInvalidError
 from perfci.workers.side import Side, SideError, blaming, refuse, said_by_other, said_of
@@ -63,6 +64,7 @@ class Bench:
         self._partner = partner
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
+        self._copied: dict[Entry, Sequence[Entry]] = {}
         self._weaknesses: dict[tuple[str, str], str] = {}
         is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
         self._surroundings = read_surroundings()
@@ -158,7 +160,7 @@ class Bench:
         # By its place too, since what lies beside a Python variant is no part of its digest.
         key = f"{task.kernel.name}/{build.variant.name}/{build.digest}/{build.variant.path}/{again}"
         if key not in self._entries:
-            with own_modules() if task.other is not None else nullcontext():
+            with _modules_of(task):
                 self._entries[key] = load_again(build) if again else load_entry(build)
         return Subject(
             entry=self._entries[key],
@@ -169,6 +171,16 @@ class Bench:
             tf32=build.variant.declaration.tf32,
             tolerance=build.variant.declaration.tolerance,
         )
+
+    def _copies(self, task: Task, side: Side) -> Sequence[Entry]:
+        """A side's code at other places of a GPU's memory."""
+        entry = side.subject.entry
+        if self._device == "cpu":
+            return ()
+        if entry not in self._copied:
+            with _modules_of(task):
+                self._copied[entry] = load_copies(side.build, entry)
+        return self._copied[entry]
 
     def _reference(self, kernel: Kernel) -> Reference:
         if kernel.name not in self._references:
@@ -186,7 +198,7 @@ class Bench:
                     arguments = [draw(sides[0].subject, seed) for seed in task.timing_seeds]
                 for side in sides:
                     with blaming(side):
-                        side.lay_out(arguments)
+                        side.lay_out(arguments, self._copies(task, side))
                 self._read_timers(task, sides)
                 with blaming(sides[0]):
                     changed = find_change(sides[0].subject, arguments, task.timing_seeds)
@@ -266,6 +278,11 @@ class Bench:
                 reasons = reasons or [said_by_other(str(refused))]
         for side, reason in zip(sides, reasons, strict=False):
             refuse(side, task.timers, reason)
+
+
+def _modules_of(task: Task) -> AbstractContextManager[None]:
+    """Where two sides are loaded, each has modules of its own."""
+    return own_modules() if task.other is not None else nullcontext()
 
 
 def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:

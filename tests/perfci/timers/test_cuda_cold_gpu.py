@@ -14,6 +14,7 @@ import torch
 from perfci.device import has_gpu_driver
 from perfci.gpu.driver import Persistence
 from perfci.timers import TIMERS, Workload, cuda_cold
+from perfci.timers.cuda_stream import Blocker
 from perfci.timers.sampling import measure
 
 pytestmark = [
@@ -23,6 +24,7 @@ pytestmark = [
 ]
 
 _CONTRACT = TIMERS["cuda_cold"].contract
+_BLOCK_NS = 5e6
 _TURNS = 6
 
 
@@ -43,6 +45,12 @@ def _read_ns(calls: list[Callable[[], object]]) -> float:
     return statistics.median(measure(reader, contract=_CONTRACT, budget_s=0.2).samples_ns)
 
 
+@pytest.fixture
+def _never_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is handed over twice, however busy the host is."""
+    monkeypatch.setattr(cuda_cold, "Blocker", lambda **_: Blocker(shortest_ns=_BLOCK_NS))
+
+
 @pytest.mark.parametrize("name", ["empty", "copy"])
 def test_what_asks_the_l2_to_keep_nothing_takes_as_long_with_as_without(
     monkeypatch: pytest.MonkeyPatch, name: str
@@ -57,6 +65,7 @@ def test_what_asks_the_l2_to_keep_nothing_takes_as_long_with_as_without(
     assert with_it == pytest.approx(without, rel=0.03, abs=64), by_way
 
 
+@pytest.mark.usefixtures("_never_late")
 def test_a_launch_is_handed_over_when_the_last_is_done() -> None:
     done: list[torch.cuda.Event] = []
     waited_for: list[bool] = []
@@ -73,17 +82,21 @@ def test_a_launch_is_handed_over_when_the_last_is_done() -> None:
     assert waited_for == [True] * 20
 
 
+@pytest.mark.usefixtures("_never_late")
 def test_every_other_launch_has_one_more_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     launched: list[str] = []
     sleep = torch.cuda._sleep
+
+    def call() -> None:
+        launched.append("call")
+        sleep(0)
 
     def counted(cycles: int) -> None:
         launched.append("empty")
         sleep(cycles)
 
-    reader = cuda_cold.open_reader(
-        Workload(calls=[lambda: launched.append("call")], set_bytes=1, device="cuda:0")
-    )
+    reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
+    launched.clear()
     monkeypatch.setattr(torch.cuda, "_sleep", counted)
     reader.read()
     before = " ".join(launched).split("call")[:-1]
@@ -92,6 +105,35 @@ def test_every_other_launch_has_one_more_before_it(monkeypatch: pytest.MonkeyPat
     assert [each.count("empty") for each in before] == [fewer, more] * 10
 
 
+@pytest.mark.usefixtures("_never_late")
+def test_batches_take_turns_on_copies_of_the_code_from_the_first_on() -> None:
+    seen: list[str] = []
+
+    def named(name: str) -> Callable[[], object]:
+        def call() -> None:
+            seen.append(name)
+            torch.cuda._sleep(0)
+
+        return call
+
+    calls, *copies = ([named(f"{code}{each}") for each in range(4)] for code in "abc")
+    reader = cuda_cold.open_reader(
+        Workload(calls=calls, set_bytes=1, device="cuda:0", copies=copies)
+    )
+    assert {each[0] for each in seen} == {*"abc"}  # no copy is loaded while it is read
+    for batches in (1, 4):
+        reader.begin()
+        seen.clear()
+        for _ in range(batches):
+            reader.read()
+        assert [each[0] for each in seen] == [*("a" * 20 + "b" * 20 + "c" * 20 + "a" * 20)][
+            : 20 * batches
+        ]
+        assert len(set(seen[:4])) == 4
+    assert reader.minimum_samples == 320
+
+
+@pytest.mark.usefixtures("_never_late")
 @pytest.mark.parametrize(("allocated_bytes", "count"), [(0, 16), (1 << 29, 2), (1 << 31, 1)])
 def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count: int) -> None:
     seen: list[int] = []
@@ -113,6 +155,7 @@ def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count:
     assert torch.cuda.default_stream().cuda_stream not in first
 
 
+@pytest.mark.usefixtures("_never_late")
 def test_what_counts_begins_on_the_same_stream_whatever_was_read_before() -> None:
     seen: list[int] = []
 

@@ -1,0 +1,80 @@
+"""On a real GPU: copies of the code are timed, and judged as the first is."""
+
+import json
+from pathlib import Path
+
+import pytest
+import scratch
+
+from perfci.build import build
+from perfci.config import load_config
+from perfci.device import has_gpu_driver
+from perfci.entry import load_entry
+from perfci.kernel import discover
+from perfci.workers.copies import COPIES, load_copies
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.long,
+    pytest.mark.skipif(not has_gpu_driver(), reason="needs a CUDA device"),
+]
+
+_TRITON = """\
+# perfci: devices = ["cuda"]
+# perfci: compiles = true
+import torch
+import triton
+import triton.language as tl
+
+
+DECORATED
+def axpb(x, y, a, b, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    tl.store(y + at, a * tl.load(x + at, mask=inside) + b, mask=inside)
+
+
+def run(x, a, b):
+    y = torch.empty_like(x)
+    axpb[(triton.cdiv(x.numel(), 256),)](x, y, a, b, x.numel(), BLOCK=256)
+    return y
+"""
+_CHOOSES = '@triton.autotune([triton.Config({}, num_warps=2)], key=["count"])\n@triton.jit'
+_WRONG_IN_COPIES = (
+    scratch.CUDA.replace(
+        "#include <perfci_cuda.h>",
+        "#include <dlfcn.h>\n#include <cstring>\n#include <perfci_cuda.h>",
+    )
+    .replace(
+        "  const int64_t count = x->shape[0];\n",
+        "  const int64_t count = x->shape[0];\n"
+        "  Dl_info where{};\n"
+        "  const bool copy = dladdr((void *)perfci_run, &where) && strstr(where.dli_fname, AGAIN);\n",
+    )
+    .replace("(float)call->scalars[1].real", "(float)call->scalars[1].real + (copy ? 1.0f : 0.0f)")
+)
+
+
+@pytest.mark.parametrize(("decorator", "count"), [("@triton.jit", COPIES - 1), (_CHOOSES, 0)])
+def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
+    tmp_path: Path, decorator: str, count: int
+) -> None:
+    scratch.write_kernel(tmp_path, programs__py=_TRITON.replace("DECORATED", decorator))
+    config = load_config(tmp_path, environment={}, cache=str(tmp_path / "cache"))
+    (kernel,) = discover(config.kernels)
+    (built,) = build(kernel.variants, config)
+    assert len(load_copies(built, load_entry(built))) == count
+
+
+@pytest.mark.parametrize(
+    ("again", "status"), [(".again-", "wrong_values"), ("no file of that name", "passed")]
+)
+def test_a_copy_that_is_wrong_is_found(tmp_path: Path, again: str, status: str) -> None:
+    root = scratch.quick(tmp_path / "root")
+    source = _WRONG_IN_COPIES.replace("AGAIN", json.dumps(again))
+    scratch.write_kernel(root, fused__cu=source)
+    arguments = ("run", "--device", "0", "--passes", "3", "--commit", "abcdef1", "--json")
+    ended = scratch.perfci(root, *arguments, "--out", root / "run.json.gz")
+    rows = json.loads(ended.stdout)["measurements"]
+    timed = [row for row in rows if row["case"] == "large"]
+    assert {row["status"] for row in timed} == {status}, timed
