@@ -13,6 +13,7 @@ of them averages out.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import cycle, islice
 
 import torch
@@ -80,11 +81,11 @@ def _streams_for(device: str, copies: Sequence[Iterator[Callable[[], object]]]) 
 
     Fewer where a call allocates much. Raises InvalidTimingError where there are none to be had.
     """
+    torch.cuda.synchronize()
     try:
         streams = scattered_streams(device)
     except DriverError as error:
         raise InvalidTimingError(f"has no stream to be read on: {error}") from error
-    torch.cuda.synchronize()
     allocated_bytes = _allocated_on(streams[0], next(copies[0]))
     fitting = streams[: max(1, _STREAMS_BYTES // max(1, allocated_bytes))]
     count = max(len(fitting), len(copies))
@@ -111,7 +112,9 @@ def _give_up_kept(persistence: Persistence) -> None:
         persistence.end()
 
 
+@cache
 def _flush_buffer(device: str) -> torch.Tensor:
+    """What is written to flush the L2: the same for both sides, wherever it lies."""
     l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     size = max(2 * l2_bytes, _LEAST_FLUSH_BYTES)
     return torch.empty(size, dtype=torch.uint8, device=device)

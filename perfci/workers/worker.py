@@ -9,6 +9,7 @@ import random
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import zip_longest
 from time import monotonic
 
 import torch
@@ -199,6 +200,7 @@ class Bench:
                 for side in sides:
                     with blaming(side):
                         side.lay_out(arguments, self._copies(task, side))
+                _call_copies(sides)
                 self._read_timers(task, sides)
                 with blaming(sides[0]):
                     changed = find_change(sides[0].subject, arguments, task.timing_seeds)
@@ -283,6 +285,17 @@ class Bench:
 def _modules_of(task: Task) -> AbstractContextManager[None]:
     """Where two sides are loaded, each has modules of its own."""
     return own_modules() if task.other is not None else nullcontext()
+
+
+def _call_copies(sides: Sequence[Side]) -> None:
+    """Call each copy of the code once, the sides in turns.
+
+    A GPU's driver loads code at its first launch: so both sides' lies in the same part of memory.
+    """
+    for copies in zip_longest(*([(side, each) for each in side.copies] for side in sides)):
+        for side, calls in filter(None, copies):
+            with blaming(side):
+                calls[0]()
 
 
 def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:

@@ -1,6 +1,8 @@
 """Which variants are loaded to further places, and that these are the same code once more."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import scratch
@@ -11,6 +13,8 @@ from perfci.config import load_config
 from perfci.entry import load_entry
 from perfci.kernel import discover
 from perfci.workers.copies import COPIES, load_copies
+from perfci.workers.side import Side, SideError
+from perfci.workers.worker import _call_copies
 
 _COUNTS = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ calls;")
 _EXTENSION = """\
@@ -52,3 +56,38 @@ def test_what_may_choose_anew_or_be_registered_once_is_not(
     built = _built(tmp_path, **{f"variant__{kind}": text})
     assert built.variant.kind in {"python", "extension"}
     assert load_copies(built, load_entry(built)) == []
+
+
+def _side(name: str, count: int, called: list[str], fails_at: int = -1) -> Side:
+    def copy(number: int) -> Callable[[], None]:
+        def call() -> None:
+            called.append(f"{name}{number}")
+            if number == fails_at:
+                raise ValueError(name)
+
+        return call
+
+    unused: Any = None
+    side = Side(number=0, build=unused, subject=unused)
+    side.copies = [[copy(number), cast("Any", unused)] for number in range(count)]
+    return side
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [((3, 3), "a0 b0 a1 b1 a2 b2"), ((2, 0), "a0 a1"), ((1, 3), "a0 b0 b1 b2"), ((2,), "a0 a1")],
+)
+def test_sides_take_turns_at_the_first_calls_of_their_copies(
+    counts: tuple[int, ...], told: str
+) -> None:
+    called: list[str] = []
+    _call_copies([_side(*each, called) for each in zip("ab", counts, strict=False)])
+    assert " ".join(called) == told
+
+
+def test_a_copy_that_fails_at_its_first_call_is_its_sides_fault() -> None:
+    called: list[str] = []
+    sides = [_side("a", 2, called), _side("b", 2, called, fails_at=1)]
+    with pytest.raises(SideError) as raised:
+        _call_copies(sides)
+    assert raised.value.side is sides[1]

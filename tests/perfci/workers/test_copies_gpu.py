@@ -49,7 +49,8 @@ _WRONG_IN_COPIES = (
         "  const int64_t count = x->shape[0];\n",
         "  const int64_t count = x->shape[0];\n"
         "  Dl_info where{};\n"
-        "  const bool copy = dladdr((void *)perfci_run, &where) && strstr(where.dli_fname, AGAIN);\n",
+        "  const bool known = dladdr((void *)perfci_run, &where);\n"
+        "  const bool copy = known && strstr(where.dli_fname, AGAIN);\n",
     )
     .replace("(float)call->scalars[1].real", "(float)call->scalars[1].real + (copy ? 1.0f : 0.0f)")
 )
