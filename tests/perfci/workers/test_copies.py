@@ -1,6 +1,7 @@
 """Which variants are loaded to further places, and that these are the same code once more."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,13 +18,6 @@ from perfci.workers.side import Side, SideError
 from perfci.workers.worker import _call_copies
 
 _COUNTS = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ calls;")
-_EXTENSION = """\
-#include <torch/extension.h>
-
-torch::Tensor run(torch::Tensor x, double a, double b) { return a * x + b; }
-
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
-"""
 
 
 def _built(root: Path, **variant: str) -> Build:
@@ -49,13 +43,11 @@ def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Pat
     assert not list(built.library.parent.glob(".again*"))
 
 
-@pytest.mark.parametrize(("kind", "text"), [("py", scratch.EAGER), ("cpp", _EXTENSION)])
-def test_what_may_choose_anew_or_be_registered_once_is_not(
-    tmp_path: Path, kind: str, text: str
-) -> None:
-    built = _built(tmp_path, **{f"variant__{kind}": text})
-    assert built.variant.kind in {"python", "extension"}
-    assert load_copies(built, load_entry(built)) == []
+@pytest.mark.parametrize("kind", ["python", "extension", "function"])
+def test_what_may_choose_anew_or_be_registered_once_is_not(tmp_path: Path, kind: str) -> None:
+    built = _built(tmp_path, variant__py=scratch.EAGER)
+    of_kind = replace(built, variant=replace(built.variant, kind=kind))
+    assert load_copies(of_kind, load_entry(built)) == []
 
 
 def _side(name: str, count: int, called: list[str], fails_at: int = -1) -> Side:
