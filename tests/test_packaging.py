@@ -7,6 +7,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import records
+
+from perfci.history.codec import write_run_file
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -65,11 +68,16 @@ def test_an_installed_perfci_runs_without_its_checkout(
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import perfci; "
         "assert perfci.__file__.startswith(sys.argv[1]); "
-        "from perfci.history.stores import open_store; open_store(sys.argv[2]).close(); "
+        "from pathlib import Path; from perfci.history.codec import read_run_file; "
+        "from perfci.history.stores import open_store; "
+        "open_store(sys.argv[2]).add(read_run_file(Path(sys.argv[3]))); "
         "from perfci.dashboard.app import create_app; create_app(sys.argv[2]); print('runs')"
     )
+    file = tmp_path / "run.json.gz"
+    write_run_file(file, records.run())
+    url = f"sqlite:///{tmp_path / 'history.db'}"
     ended = subprocess.run(
-        [sys.executable, "-I", "-c", program, str(site), f"sqlite:///{tmp_path / 'history.db'}"],
+        [sys.executable, "-I", "-c", program, str(site), url, str(file)],
         cwd=tmp_path,
         capture_output=True,
         text=True,

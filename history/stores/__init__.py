@@ -15,9 +15,9 @@ STORES = {"sqlite": "perfci.history.stores.sqlite"}
 def open_store(url: str, *, create: bool = True) -> Store:
     """Open the store at a URL such as ``sqlite:///path/history.db``.
 
-    One that is not there is made, or without ``create`` a NoStoreError: who only reads would
-    take a new and empty store for a history of nothing. Raises StoreError where the scheme is
-    unknown or the store cannot be opened.
+    One that is not there is made with the first run that is added, or is without ``create`` a
+    NoStoreError: who only reads would take an empty store for a history of nothing. Raises
+    StoreError where the scheme is unknown or the store cannot be opened.
     """
     scheme = url.partition(":")[0].partition("+")[0]
     if scheme not in STORES:

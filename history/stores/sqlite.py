@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Literal
 from urllib.parse import quote
 
@@ -11,29 +12,55 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from perfci.history.errors import NoStoreError, StoreError
+from perfci.history.stores.base import Store
 from perfci.history.stores.schema import is_current, upgrade
 from perfci.history.stores.sql import SqlStore, errors_of
+from perfci.history.stores.unmade import UnmadeStore
 from perfci.history.text import is_safe, one_line, printable
 
 _WAIT_FOR_OTHERS_S = 60
 
 
-def open_store(url: str, *, create: bool = True) -> SqlStore:
-    """Open the file at a URL; with ``create`` it and its folder are made where they are not there.
+def open_store(url: str, *, create: bool = True) -> Store:
+    """Open the file at a URL; with ``create`` the first run makes it where it is not there.
 
     A file that may not be written is opened for reading. Raises NoStoreError where there is none
-    and none is to be made, StoreError where it cannot be opened, is no store, or is a newer
+    and none is to be made, StoreError where it cannot be opened or made, is no store, or is a newer
     perfci's.
     """
-    path = _path(url)
-    if not create and not path.exists():
+    path = _path(url).absolute()
+    if _is_there(path):
+        return _open(url, path)
+    if not create:
         raise NoStoreError(
             f"{one_line(str(path))}: no such file, so nothing is recorded in it; name the right "
             "store with --store, or record something with perfci run"
         )
+    _require_place(path)
+    is_own = not path.parent.is_dir()
+    return UnmadeStore(
+        url=printable(url),
+        find=lambda: _open(url, path) if _is_there(path) else None,
+        make=lambda: _make(url, path, is_own=is_own),
+    )
+
+
+def _make(url: str, path: Path, *, is_own: bool) -> SqlStore:
+    """Make file and folder, or open the file that another has made; git ignores an own folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if is_own:
+            # A working tree is not dirty because its runs are kept in it.
+            (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
+    except OSError as error:
+        raise _cannot_write(path, error.strerror or "") from None
+    return _open(url, path, create=True)
+
+
+def _open(url: str, path: Path, *, create: bool = False) -> SqlStore:
     read_only = _is_read_only(path)
-    if not read_only:
-        _make_folder(path)
+    if path.is_dir():
+        raise _cannot_write(path, "is a directory")
     mode: Literal["ro", "rw", "rwc"] = "ro" if read_only else "rwc" if create else "rw"
     engine = _engine(path, mode=mode)
     shown = printable(url)
@@ -64,18 +91,27 @@ def _is_read_only(path: Path) -> bool:
     return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
-def _make_folder(path: Path) -> None:
+def _is_there(path: Path) -> bool:
     try:
-        if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # A working tree is not dirty because its runs are kept in it.
-            (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        raise StoreError(f"cannot open {one_line(str(path))}: {reason}") from None
+    return True
+
+
+def _require_place(path: Path) -> None:
+    """Raise StoreError where no file can be made there, tried in the folder that is there."""
+    folder = path.parent
+    while not os.access(folder, os.F_OK):
+        folder = folder.parent
+    try:
+        with TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise _cannot_write(path, error.strerror or "") from None
-    if path.is_dir():
-        raise _cannot_write(path, "is a directory")
-    if not os.access(path.parent, os.W_OK):
-        raise _cannot_write(path, "permission denied")
 
 
 def _cannot_write(path: Path, reason: str) -> StoreError:
@@ -94,7 +130,7 @@ def _engine(path: Path, *, mode: Literal["ro", "rw", "rwc"]) -> Engine:
     # Without a log beside it, nobody has the file open, and it is read where no log can be made.
     log = path.with_name(f"{path.name}-wal")
     alone = "&immutable=1" if mode == "ro" and not log.exists() else ""
-    address = f"file:{quote(str(path.absolute()))}?mode={mode}{alone}"
+    address = f"file:{quote(str(path))}?mode={mode}{alone}"
 
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(

@@ -24,6 +24,7 @@ from perfci.cli.options import (
     device_option,
     echo_json,
     echo_lines,
+    has_store,
     json_option,
     kernels_option,
     open_to_record,
@@ -88,10 +89,11 @@ def command(
     if made.act is Act.NOTHING:
         open_parcel(folder)
     else:
-        # Before the folder, since a store has git ignore the folder that it makes for itself.
+        # Before the folder, since a store has git ignore the folder that was not there before it.
         with open_to_record(job.config) as history:
             open_parcel(folder)
-            parcel = _measure(job, runner, folder / "parcel", device, store=job.config.store)
+            known = job.config.store if has_store(job.config) else None
+            parcel = _measure(job, runner, folder / "parcel", device, store=known)
             for name in parcel.runs if made.act in RECORDED else ():
                 keep(read_run_file(folder / "parcel" / name), history, None)
     _say(f"kept in {folder}")

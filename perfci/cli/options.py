@@ -71,13 +71,25 @@ def open_to_read(config: Config) -> Store:
 
 
 def open_to_record(config: Config) -> Store:
-    """The store, made where it is not there; that is said, since a name may be mistyped."""
+    """The store; one that is not there, which is said since a name may be mistyped, is made later.
+
+    The first run that is recorded makes it: a command that fails before leaves none behind.
+    """
     try:
         return open_to_read(config)
     except NoStoreError:
         store = open_store(config.store)
-        click.echo(f"there was no store yet: made {store.url}", err=True)
+        click.echo(f"there is no store yet: the first run makes {store.url}", err=True)
         return store
+
+
+def has_store(config: Config) -> bool:
+    """Whether the store is there already."""
+    try:
+        open_to_read(config).close()
+    except NoStoreError:
+        return False
+    return True
 
 
 def selection_of(

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pytest
+from stores import make_store
 
 from perfci.config import load_config
 from perfci.errors import ConfigurationError
-from perfci.history.stores import open_store
 
 ODD = ("a b.db", "q?x.db", "h#x.db", "p%20x.db", "ü ñ.db", "100%.db", "a&b=c;d.db")
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_a_store_lies_where_its_path_says(tmp_path: Path, name: str) -> None:
-    open_store(load_config(tmp_path, environment={}, store=name).store).close()
+    make_store(load_config(tmp_path, environment={}, store=name).store).close()
     assert (tmp_path / name).is_file()
 
 
@@ -21,7 +21,7 @@ def test_a_store_lies_where_its_path_says(tmp_path: Path, name: str) -> None:
 def test_so_does_the_store_of_a_project_in_an_odd_folder(tmp_path: Path, name: str) -> None:
     root = tmp_path / name
     root.mkdir()
-    open_store(load_config(root, environment={}).store).close()
+    make_store(load_config(root, environment={}).store).close()
     assert (root / ".perfci" / "history.db").is_file()
 
 

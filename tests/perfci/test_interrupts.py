@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import scratch
-
-from perfci.history.stores import open_store
+from stores import make_store
 
 _TELLS = """\
 import os
@@ -47,7 +46,7 @@ def _started(root: Path, *arguments: str, **variables: str) -> "subprocess.Popen
 
 def test_ctrl_c_while_torch_is_imported_is_one_line(tmp_path: Path) -> None:
     root = scratch.quick(tmp_path / "root")
-    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     os.mkfifo(root / "told")
     os.mkfifo(root / "go")
     scratch.write_kernel(root, eager__py=scratch.EAGER)

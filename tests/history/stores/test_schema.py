@@ -3,6 +3,7 @@ import records
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
+from stores import make_store
 
 from perfci.history.errors import StoreError
 from perfci.history.stores import open_store
@@ -12,7 +13,7 @@ from perfci.history.stores.tables import metadata
 
 @pytest.fixture
 def store(tmp_path):
-    with open_store(f"sqlite:///{tmp_path}/history.db") as opened:
+    with make_store(f"sqlite:///{tmp_path}/history.db") as opened:
         yield opened
 
 
@@ -42,7 +43,7 @@ def test_upgrading_twice_changes_nothing(store):
 
 
 def test_upgrading_says_nothing(tmp_path, capfd, caplog):
-    with caplog.at_level("INFO"), open_store(f"sqlite:///{tmp_path}/quiet.db"):
+    with caplog.at_level("INFO"), make_store(f"sqlite:///{tmp_path}/quiet.db"):
         pass
     assert capfd.readouterr() == ("", "")
 

@@ -1,13 +1,13 @@
 import pytest
 from sqlalchemy import event, text
+from stores import make_store
 
 from perfci.history.errors import StoreError
-from perfci.history.stores import open_store
 
 
 @pytest.fixture
 def store(tmp_path, make_run):
-    with open_store(f"sqlite:///{tmp_path}/history.db") as opened:
+    with make_store(f"sqlite:///{tmp_path}/history.db") as opened:
         for number in range(20):
             opened.add(make_run(f"r{number:02}"))
         yield opened

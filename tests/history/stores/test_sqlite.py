@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from stores import make_store
 
 from perfci.history.codec import write_run_file
 from perfci.history.errors import StoreError
@@ -24,11 +25,23 @@ def test_folders_are_made(tmp_path, make_run):
     assert sorted(each.name for each in path.parent.iterdir()) == [".gitignore", path.name]
 
 
-def test_a_relative_path_is_below_the_current_folder(tmp_path, monkeypatch):
+def test_a_relative_path_is_below_the_current_folder(tmp_path, monkeypatch, make_run):
     monkeypatch.chdir(tmp_path)
-    with open_store("sqlite:///history.db"):
+    with open_store("sqlite:///history.db") as store:
         monkeypatch.chdir("/")
+        store.add(make_run())
     assert (tmp_path / "history.db").is_file()
+
+
+def test_git_ignores_a_folder_that_was_not_there_before_the_store(tmp_path, make_run):
+    """Whoever makes it between the opening and the first run."""
+    with open_store(f"sqlite:///{tmp_path}/new/history.db") as store:
+        (tmp_path / "new" / "others").mkdir(parents=True)
+        store.add(make_run())
+    assert (tmp_path / "new" / ".gitignore").read_text() == "*\n"
+    with open_store(f"sqlite:///{tmp_path}/history.db") as store:
+        store.add(make_run())
+    assert not (tmp_path / ".gitignore").exists()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +156,7 @@ def test_a_store_that_may_not_be_written_is_read(guarded, make_run):
 
 def test_a_store_that_may_not_be_read_is_said(guarded, make_run):
     folder, told = guarded
-    open_store(f"sqlite:///{folder}/history.db").close()
+    make_store(f"sqlite:///{folder}/history.db").close()
     (folder / "history.db").chmod(0)
     (message,) = told("history.db")
     assert message == f"sqlite:///{folder}/history.db: unable to open database file"
@@ -180,6 +193,7 @@ store.add(read_run_file(Path(sys.argv[2])))
 def test_a_kill_in_the_middle_leaves_nothing(tmp_path, make_run):
     write_run_file(tmp_path / "run.json.gz", make_run())
     url = f"sqlite:///{tmp_path}/history.db"
+    make_store(url).close()
     command = [sys.executable, "-c", BREAK_OFF, url, tmp_path / "run.json.gz"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as victim:
         assert victim.stdout.readline() == b"in the middle\n"
@@ -193,7 +207,7 @@ def test_a_kill_in_the_middle_leaves_nothing(tmp_path, make_run):
 
 
 def test_reading_goes_on_while_another_writes(tmp_path, make_run):
-    with open_store(f"sqlite:///{tmp_path}/history.db") as store:
+    with make_store(f"sqlite:///{tmp_path}/history.db") as store:
         store.add(make_run("r1"))
         with store._writer.begin() as writing:
             writing.exec_driver_sql("DELETE FROM runs")

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from perfci.history.codec import write_run_file
-from perfci.history.errors import StoreError
+from perfci.history.errors import NoStoreError, StoreError
 from perfci.history.model import Contract, Measurement, Metric, Pass, Status
 from perfci.history.stores import STORES, open_store
 from perfci.history.summary import cell, run_summary
@@ -44,6 +44,29 @@ def test_an_unknown_kind_of_store_is_named():
 def test_a_new_store_is_empty(store):
     assert list(store.runs()) == []
     assert list(store.cells()) == []
+
+
+def test_only_a_run_makes_a_store(url, make_run):
+    with open_store(url) as store:
+        assert (list(store.runs()), list(store.cells())) == ([], [])
+        for use in (store.run, store.remove):
+            with pytest.raises(StoreError, match=f"^{url}: no run 'r1' in the store"):
+                use("r1")
+        with pytest.raises(NoStoreError):
+            open_store(url, create=False)
+        store.add(make_run())
+        with open_store(url, create=False) as made:
+            assert made.run("r1") == store.run("r1") == make_run()
+
+
+def test_a_store_that_another_has_made_meanwhile_is_read(url, make_run):
+    with open_store(url) as store, open_store(url) as other:
+        assert list(store.runs()) == []
+        other.add(make_run())
+        assert store.run("r1") == make_run()
+        assert store.add(make_run()) is False
+        store.remove("r1")
+        assert list(other.runs()) == []
 
 
 def test_a_run_comes_back_as_it_was(store, make_run):

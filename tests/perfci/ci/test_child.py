@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pytest
+from stores import make_store
 
 from perfci.ci import child
 from perfci.ci.child import Ended, call, find_error
-from perfci.history.stores import open_store
 
 
 def test_what_a_command_says_is_kept_and_passed_on(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "log"
-    open_store(f"sqlite:///{tmp_path}/.perfci/history.db").close()
+    make_store(f"sqlite:///{tmp_path}/.perfci/history.db").close()
     ended = call(["history", "ls", "--json"], folder=tmp_path, log=log, trigger="t")
     assert (ended.code, log.read_text()) == (0, "[]\n")
     assert capfd.readouterr() == ("", "[]\n")

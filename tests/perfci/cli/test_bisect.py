@@ -12,6 +12,7 @@ import planted
 import pytest
 import records
 import scratch
+from stores import make_store
 
 from perfci.history.model import Status
 from perfci.history.stores import open_store
@@ -215,7 +216,7 @@ def test_without_a_record_the_cell_must_be_named(root: Path, call: Callable[...,
         ended = call(root, "bisect", "HEAD~1", "HEAD", "--device", "cpu")
         assert (ended.code, ended.out) == (code, "")
         assert "name the cell with --kernel, --variant and --case" in ended.err
-        open_store(f"sqlite:///{root}/.perfci/history.db").close()
+        make_store(f"sqlite:///{root}/.perfci/history.db").close()
 
 
 def _record(root: Path, sha: str, *statuses: tuple[str, Status]) -> None:

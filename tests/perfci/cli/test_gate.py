@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import scratch
+from stores import make_store
 
 from perfci.config import load_config
 from perfci.error_bounds import Bounds, OutputBound, write_bounds
@@ -217,7 +218,7 @@ def test_a_head_without_kernels_misses_all_and_no_name_is_neither_sides(
 def test_what_a_side_has_wrong_is_said_of_that_side(root: Path, call: Callable[..., Any]) -> None:
     _edit(root, "cases.toml", "count = 1001", "cuont = 1001")
     scratch.commit_all(root, "misspelt")
-    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = call(root, "gate")
     assert (ended.code, ended.err.count("\n")) == (3, 1)
     assert ended.err.startswith("perfci: the head: kernels/axpb/cases.toml: [[check]] 'odd': unk")
@@ -294,6 +295,7 @@ def test_bounds_and_tolerances_are_the_bases(root: Path, call: Callable[..., Any
 
 
 def test_a_kernels_folder_is_taken_from_each_side(root: Path, call: Callable[..., Any]) -> None:
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     scratch.git(root, "mv", "kernels", "ops")
     scratch.commit_all(root, "moved")
     assert call(root, "gate").code == 9  # the head has none under the name that is the default

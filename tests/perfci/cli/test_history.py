@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import scratch
-
-from perfci.history.stores import open_store
+from stores import make_store
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def test_a_bad_run_file_is_named_and_the_others_come_in(
     (files / "c_other.json").write_text('{"format": "something"}')
     (files / "notes.txt").write_text("no run file")
     store = f"sqlite:///{tmp_path}/other.db"
-    open_store(store).close()
+    make_store(store).close()
     ended = call(recorded, "history", "import", files, tmp_path / "nowhere", "--store", store)
     assert ended.code == 6
     assert ended.out == "1 run brought in, 0 there already, 3 refused; 1 other file left\n"
@@ -109,7 +108,7 @@ def test_what_cannot_be_done_is_one_line(
 def test_what_is_not_recorded_is_said(
     recorded: Path, call: Callable[..., Any], arguments: list[str], code: int, message: str
 ) -> None:
-    open_store(f"sqlite:///{recorded}/new.db").close()
+    make_store(f"sqlite:///{recorded}/new.db").close()
     ended = call(recorded, *arguments)
     assert (ended.code, ended.err.count("\n")) == (code, 1)
     assert message in ended.err

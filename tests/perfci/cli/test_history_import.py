@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from records import rich_run
+from stores import make_store
 
 from perfci.history.codec import write_run_file
-from perfci.history.stores import open_store
 
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path) -> None:
     """A store without runs."""
-    open_store(f"sqlite:///{tmp_path}/.perfci/history.db").close()
+    make_store(f"sqlite:///{tmp_path}/.perfci/history.db").close()
 
 
 @pytest.fixture

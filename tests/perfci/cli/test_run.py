@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scratch
 from dash import dcc
+from stores import make_store
 
 from perfci.dashboard.answers import answer_kernel
 from perfci.dashboard.site import Site
@@ -34,7 +35,7 @@ def root(tmp_path: Path) -> Path:
     scratch.write_kernel(root)
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "one")
-    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     return root
 
 
@@ -55,7 +56,7 @@ def root(tmp_path: Path) -> Path:
         (["--range", "HEAD"], 2, "a range is written A..B"),
         (["--range", "HEAD..nowhere"], 2, "no commit 'nowhere'"),
         (["--store", "pyproject.toml/history.db"], 6, "cannot write"),
-        (["--store", "/proc/history.db"], 6, "unable to open database file"),
+        (["--store", "/proc/history.db"], 6, "cannot write /proc/history.db"),
         (["--store", "/proc/nowhere/history.db"], 6, "cannot write /proc/nowhere/history.db"),
         (["--store", "/"], 6, "is a directory"),
         (["--store", "mysql://host/runs"], 6, "unknown kind of store; known: "),
@@ -132,7 +133,7 @@ def test_outside_of_a_repository_the_commit_must_be_named(
 ) -> None:
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root)
-    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = call(root, "run")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "is in no git repository: say which commit this is with --commit SHA" in ended.err
@@ -144,7 +145,7 @@ def test_a_repository_without_commits_is_named(tmp_path: Path, call: Callable[..
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root)
     scratch.git(root, "init", "-q")
-    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     ended = call(root, "run")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "the repository has no commits yet" in ended.err

@@ -12,15 +12,14 @@ from urllib.request import urlopen
 
 import pytest
 import scratch
-
-from perfci.history.stores import open_store
+from stores import make_store
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project with a store without runs."""
     root = scratch.quick(tmp_path / "root")
-    open_store(f"sqlite:///{root}/.perfci/history.db").close()
+    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     return root
 
 
