@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from perfci.anchors.machine import compare_anchors, find_moved, without_anchors
 from perfci.dashboard.lines import ERROR, PEER, YARDSTICK, Line, trace
-from perfci.decision.compare import Floors, Side, compare
+from perfci.decision.compare import Floors, Side, compare, find_compared
 from perfci.history.model import Cell, Commit, Comparison, RunSummary, Status, is_anchor
+from perfci.load import say_load
 
 
 class Place(NamedTuple):
@@ -69,7 +70,8 @@ class Snapshot:
     ``runs`` and ``previous`` are newest first; ``previous`` is empty where there is no earlier
     commit. ``tables`` holds each kernel's rows, ``trends`` each timed cell's last commits.
     ``anchors`` are the newest cells of the machine itself, which is in none of these, and ``moved``
-    those of them that moved. ``newer`` is a later run that is not on the line.
+    those of them that moved. ``newer`` is a later run that is not on the line. ``load`` says how
+    busy others kept a CPU, and is empty where that was not much.
     """
 
     testbed: str
@@ -81,6 +83,7 @@ class Snapshot:
     anchors: tuple[Cell, ...] = ()
     moved: tuple[Comparison, ...] = ()
     newer: RunSummary | None = None
+    load: str = ""
 
     @property
     def run(self) -> RunSummary:
@@ -150,6 +153,8 @@ def take(
     sides = [Side(each, _newest_first(cells, each)) for each in (previous, runs)]
     before, now = (without_anchors(side) for side in sides)
     shown = _newest(now.cells)
+    newest = list(_newest(sides[1].cells).values())
+    compared, _ = find_compared(*sides)
     comparisons = compare(before, now, floors=floors) if previous else []
     moved = find_moved(compare_anchors(*sides, floors=floors)) if previous else []
     return Snapshot(
@@ -162,9 +167,10 @@ def take(
             for each in comparisons
         },
         trends=_trends(cells, *line),
-        anchors=tuple(_newest(each for each in sides[1].cells if is_anchor(each.kernel)).values()),
+        anchors=tuple(each for each in newest if is_anchor(each.kernel)),
         moved=tuple(moved),
         newer=newer,
+        load=say_load({"the commit before": compared, "the newest commit": newest}),
     )
 
 

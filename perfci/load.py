@@ -3,7 +3,7 @@
 import math
 import os
 import resource
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,3 +88,34 @@ def find_load(cell: Cell) -> float | None:
     """The share of the cores that others used while a cell was measured, where it was much."""
     metric = cell.metric(OTHERS_SHARE)
     return metric.value if metric is not None and metric.value >= BUSY_SHARE else None
+
+
+def say_load(sides: Mapping[str, Sequence[Cell]]) -> str:
+    """Say in a sentence how busy others kept a CPU while latencies were measured.
+
+    Empty where it was not much. ``sides`` are cells by the name of what they are of, which is empty
+    where there is no other. Each side is said by itself, unless the same is true of all.
+    """
+    told = {name: said for name, cells in sides.items() if (said := sum_up_load(cells))}
+    if len(sides) > 1 and len(told) == len(sides) and len(set(told.values())) == 1:
+        return say_load({"": [cell for cells in sides.values() for cell in cells]})
+    clauses = [sum_up_load(sides[name], of=name) for name in told]
+    return f"A busy machine: others used {', and '.join(clauses)}." if clauses else ""
+
+
+def sum_up_load(cells: Sequence[Cell], *, of: str = "") -> str:
+    """Write what share others used, and of how many latencies; empty where it was not much.
+
+    ``27 % to 59 % of the cores while 2 of 3 latencies were measured``, or ``latencies of the base``
+    where ``of`` is ``the base``.
+    """
+    shares = sorted(share for cell in cells if (share := find_load(cell)) is not None)
+    if not shares:
+        return ""
+    least, most = (units.format_share(each) for each in (shares[0], shares[-1]))
+    used = least if least == most else f"{least} to {most}"
+    timed = sum(cell.latency is not None for cell in cells)
+    some = "" if len(shares) == timed else f"{units.format_count(len(shares))} of "
+    latencies = units.count_things(timed, "latency", "latencies") + (f" of {of}" if of else "")
+    were = "was" if len(shares) == 1 else "were"
+    return f"{used} of the cores while {some}{latencies} {were} measured"

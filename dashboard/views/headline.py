@@ -32,6 +32,7 @@ def show(snapshot: Snapshot) -> Component:
             html.P(_sentence(snapshot, tally), className="sentence"),
             html.P(counts, className="verdicts") if counts else "",
             *_list_worst(snapshot),
+            html.P(snapshot.load, className="beside") if snapshot.load else "",
         ],
         className=f"headline {tone}",
     )

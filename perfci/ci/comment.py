@@ -85,6 +85,7 @@ def _write(ruling: Ruling, place: Place, rows: int) -> str:
         _write_reports(ruling.reports, rows),
         write_list("Not counted:", ruling.notes, rows),
         *_write_cells(ruling, rows),
+        write_list("", _find_loads(ruling), rows),
         *(folded(title, text, fold=True) for title, text in _write_details(ruling, rows)),
         _write_foot(ruling, place.url),
     ]
@@ -156,6 +157,11 @@ def _find_environment_changes(ruling: Ruling) -> list[str]:
 def _find_changes(ruling: Ruling) -> list[str]:
     """What the head changes of the rules, each once: all runners say the same of it."""
     return [*dict.fromkeys(change for gate in _gates(ruling) for change in gate.changes)]
+
+
+def _find_loads(ruling: Ruling) -> list[str]:
+    """Which runners others kept busy while they measured."""
+    return [f"{runner}: {gate.load}" for runner, gate in _gates_with_runners(ruling) if gate.load]
 
 
 def _write_cells(ruling: Ruling, rows: int) -> Iterator[str]:

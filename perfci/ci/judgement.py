@@ -21,6 +21,7 @@ class Judgement:
     """What one device said of a head by its base.
 
     The fields are those of `perfci gate --json`; ``perfci.gate.verdicts.Gate`` explains them.
+    ``load`` is the sentence that says how busy others kept a CPU, empty where that was not much.
     """
 
     base: Commit
@@ -37,6 +38,7 @@ class Judgement:
     needed_s: float | None
     comparisons: tuple[JudgedCell, ...]
     means: tuple[Mean, ...]
+    load: str
     anchors: tuple[Comparison, ...]
     since: tuple[Since, ...]
     best: tuple[Best, ...]

@@ -15,18 +15,21 @@ from perfci.cli.options import (
     store_option,
 )
 from perfci.config import Config
-from perfci.decision.compare import Side, compare
+from perfci.decision.compare import Side, compare, find_compared
 from perfci.decision.studies import read_floors
 from perfci.decision.verdict import exit_code
 from perfci.errors import UsageError
-from perfci.history.model import Cell
+from perfci.history.model import Cell, is_anchor
 from perfci.history.plain import plain
 from perfci.history.stores import Store
+from perfci.load import say_load
 from perfci.reports.bounds import changes_table, find_bound_changes
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import find_differences
 from perfci.runs import runs_at
 from perfci.suggest import did_you_mean
+
+_SIDES = ("the baseline", "the contender")
 
 
 @click.command("compare")
@@ -77,14 +80,15 @@ def command(
         sides = [_side(history, config, each, testbed) for each in (baseline, contender)]
         testbeds = {run.environment.testbed for side in sides for run in side.runs}
         floors = read_floors(history, testbeds)
-    anchors = compare_anchors(*sides, threshold=config.threshold, floors=floors)
-    sides = [without_anchors(side) for side in sides]
     wanted = {"kernel": names, "variant": variants, "case": cases}
-    _refuse_unknown(sides, wanted)
-    before, after = (replace(side, cells=_chosen(side.cells, wanted)) for side in sides)
+    _refuse_unknown([without_anchors(side) for side in sides], wanted)
+    chosen = [replace(side, cells=_chosen(side.cells, wanted)) for side in sides]
+    anchors = compare_anchors(*chosen, threshold=config.threshold, floors=floors)
+    before, after = (without_anchors(side) for side in chosen)
     differences = find_differences(before, after)
     changes = find_bound_changes(before.cells, after.cells)
     comparisons = compare(before, after, threshold=config.threshold, floors=floors)
+    load = say_load(dict(zip(_SIDES, find_compared(*chosen), strict=True)))
     if as_json:
         told = [
             {**plain(each), "differences": differences.get(each.key, ())} for each in comparisons
@@ -94,10 +98,11 @@ def command(
                 "comparisons": told,
                 "anchors": [plain(each) for each in anchors],
                 "bounds": [plain(each) for each in changes],
+                "load": load,
             }
         )
     else:
-        table = comparison_table(comparisons, anchors, differences)
+        table = comparison_table(comparisons, anchors, differences, load)
         echo_lines([*changes_table(changes), *table])
     return int(exit_code(comparisons, fail_on_inconclusive=fail_on is not None))
 
@@ -108,10 +113,12 @@ def _side(store: Store, config: Config, revision: str, testbed: str | None) -> S
 
 
 def _chosen(cells: Sequence[Cell], wanted: Mapping[str, Sequence[str]]) -> list[Cell]:
+    """The cells that are asked for, and the anchors, which always are."""
     return [
         cell
         for cell in cells
-        if all(not names or getattr(cell, what) in names for what, names in wanted.items())
+        if is_anchor(cell.kernel)
+        or all(not names or getattr(cell, what) in names for what, names in wanted.items())
     ]
 
 

@@ -32,6 +32,7 @@ from perfci.history.model import NOISE_TRIGGER, Run
 from perfci.history.plain import plain
 from perfci.history.stores import Store
 from perfci.history.summary import cell, run_summary
+from perfci.load import say_load
 from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
@@ -165,6 +166,13 @@ def _show(request: _Request, runs: list[Run]) -> None:
     threshold = request.config.threshold
     noise = describe_noise((first, second), cells, threshold=threshold)
     if request.as_json:
-        echo_json({"ladder": LADDER, "threshold": threshold, "cells": [plain(e) for e in noise]})
+        echo_json(
+            {
+                "ladder": LADDER,
+                "threshold": threshold,
+                "cells": [plain(each) for each in noise],
+                "load": say_load({"": cells}),
+            }
+        )
         return
     echo_lines(noise_table(replace(first, run_id=first.pair), noise, cells, threshold=threshold))

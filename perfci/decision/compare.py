@@ -141,6 +141,17 @@ def compare(
     return sorted(comparisons, key=lambda each: each.key)
 
 
+def find_compared(baseline: Side, contender: Side) -> tuple[list[Cell], list[Cell]]:
+    """The cells of each side of which the latencies are compared."""
+    timed, _ = sort_out(baseline.cells_by_key(), contender.cells_by_key())
+    pairs = {**baseline.pairs(), **contender.pairs()}
+    chosen = [_together(each, pairs)[0] for each in timed]
+    return (
+        [cell for pair in chosen for cell in pair.baseline],
+        [cell for pair in chosen for cell in pair.contender],
+    )
+
+
 def least_change(change: stats.Estimate, *, threshold: float, alpha: float, family: int) -> float:
     """The logarithm of the ratio from which on a cell with this variance is called slower.
 

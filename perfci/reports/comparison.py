@@ -9,7 +9,7 @@ from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.differences import Differences, is_choice
 from perfci.reports.moves import moves_table
-from perfci.reports.text import head, list_reasons, paint
+from perfci.reports.text import head, list_reasons, note, paint
 
 _VERDICTS = {
     Verdict.REGRESSION: ("▲", "slower", "red"),
@@ -37,12 +37,14 @@ def comparison_table(
     comparisons: Sequence[Comparison],
     anchors: Sequence[Comparison] = (),
     differences: Differences | None = None,
+    load: str = "",
 ) -> list[str]:
     """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
 
     The baseline's latency is a mean over its passes and runs; change and interval are the
     contender's against it. Of a cell that got slower or faster it is said what differs in its code.
-    Those of the anchors stand apart at the end and are not counted.
+    Those of the anchors stand apart at the end and are not counted. ``load`` is the sentence that
+    says how busy the machine was, where it was.
     """
     ordered = sort_worst_first(comparisons)
     groups: dict[str, list[Comparison]] = {}
@@ -65,6 +67,7 @@ def comparison_table(
         (name_cell(each), write_verdict(each.verdict), reason) for each, reason in reasons if reason
     )
     lines += moves_table(anchors)
+    lines += note(load)
     lines += _name_assumption(ordered)
     return [*lines, *wrap(count_verdicts(ordered), indent=0)]
 

@@ -8,11 +8,13 @@ from typing import Protocol
 import click
 
 from perfci import units
+from perfci.decision.compare import find_compared
 from perfci.decision.verdict import sort_worst_first
 from perfci.gate.past import Best, Since
 from perfci.gate.rungs import Ending
 from perfci.gate.verdicts import SAME_CODE, Gate
 from perfci.history.model import Comparison, Verdict
+from perfci.load import say_load
 from perfci.reports.columns import WIDTH, Column, lay_out, wrap
 from perfci.reports.comparison import comparison_table, name_cell
 from perfci.reports.differences import (
@@ -53,7 +55,8 @@ def gate_text(gate: Gate) -> list[str]:
     if same:
         lines += [*wrap(describe_same(same), indent=0), ""]
     if measured:
-        lines += [*comparison_table(measured, gate.anchors, differences), ""]
+        table = comparison_table(measured, gate.anchors, differences, describe_load(gate))
+        lines += [*table, ""]
     lines += _write_others(measured, differences)
     lines += [*_write_means(find_means(gate.comparisons)), *_write_past(gate)]
     return [*lines, *_write_commands(gate), *wrap(describe_ending(gate), indent=0)]
@@ -133,6 +136,12 @@ def describe_same(count: int) -> str:
         f"{units.format_count(count)} {cells} the same code on both sides (machine code, host "
         "object, launches, sources, environment): unchanged without being measured"
     )
+
+
+def describe_load(gate: Gate) -> str:
+    """Say how busy others kept a CPU while the sides were measured; empty where it was not much."""
+    compared = find_compared(gate.before, gate.after)
+    return say_load(dict(zip(("the base", "the head"), compared, strict=True)))
 
 
 def find_means(comparisons: Iterable[Comparison]) -> list[Mean]:

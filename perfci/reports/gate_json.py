@@ -4,7 +4,7 @@ from typing import Any
 
 from perfci.gate.verdicts import Gate, exit_code_of
 from perfci.history.plain import plain
-from perfci.reports.gate import find_all_differences, find_means
+from perfci.reports.gate import describe_load, find_all_differences, find_means
 
 VALUES_FILE = "gate.json"
 """What a gate that writes files leaves beside its run files."""
@@ -35,6 +35,7 @@ def gate_values(gate: Gate, *, fail_on_inconclusive: bool) -> dict[str, Any]:
             for each in gate.comparisons
         ],
         "means": [plain(each) for each in find_means(gate.comparisons)],
+        "load": describe_load(gate),
         "anchors": [plain(each) for each in gate.anchors],
         "since": [plain(each) for each in gate.past.since],
         "best": [plain(each) for each in gate.past.best],

@@ -14,6 +14,7 @@ from perfci.reports.gate import (
     describe_best,
     describe_ending,
     describe_environment,
+    describe_load,
     describe_same,
     describe_since,
     find_all_differences,
@@ -83,6 +84,7 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
         _write_table(loud, differences, rows),
         folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
         _write_same(gate),
+        escape(describe_load(gate)),
         *(folded(title, text, fold=fold) for title, text in _details(gate, differences, rows)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from perfci import units
 from perfci.decision.noise import LADDER, CellNoise
 from perfci.history.model import Cell, RunSummary, is_anchor
+from perfci.load import say_load
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.text import head, list_reasons, name_commit, write_status
+from perfci.reports.text import head, list_reasons, name_commit, note, write_status
 
 _COLUMNS = (
     Column("variant", shrinks=True),
@@ -44,6 +45,7 @@ def noise_table(
             if cell.status.is_failure
         )
     )
+    lines += note(say_load({"": cells}))
     family = sum(not is_anchor(each.key.kernel) for each in noise)
     return [*lines, *wrap(_explain(family, threshold), indent=0)]
 

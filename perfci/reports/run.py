@@ -5,17 +5,18 @@ from collections.abc import Sequence
 
 from perfci import units
 from perfci.history.model import Cell, RunSummary, Status, Stop, is_anchor
-from perfci.load import find_load
+from perfci.load import say_load
 from perfci.quarantine import has_quarantine, is_shared
 from perfci.reports.anchors import anchor_table
 from perfci.reports.bounds import unfrozen_note
-from perfci.reports.columns import Column, lay_out, wrap
+from perfci.reports.columns import Column, lay_out
 from perfci.reports.text import (
     choose_colour,
     count_statuses,
     head,
     list_reasons,
     name_commit,
+    note,
     paint,
     write_status,
 )
@@ -53,7 +54,7 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
     )
     lines += _name_skipped(kernels)
     lines += _name_marks(cells)
-    lines += _name_load(cells)
+    lines += note(say_load({"": cells}))
     lines += unfrozen_note(kernels, stale_only=True)
     lines += _name_stops(kernels)
     return [*lines, count_statuses(Counter(cell.status for cell in kernels))]
@@ -80,20 +81,6 @@ def _name_marks(cells: Sequence[Cell]) -> list[str]:
         for cell in cells
         if cell.contract is not None and (has_quarantine(cell) or is_shared(cell))
     )
-
-
-def _name_load(cells: Sequence[Cell]) -> list[str]:
-    """Say how busy others kept a CPU while latencies were measured, where it was much."""
-    shares = sorted(share for cell in cells if (share := find_load(cell)) is not None)
-    if not shares:
-        return []
-    least, most = (units.format_share(each) for each in (shares[0], shares[-1]))
-    used = least if least == most else f"{least} to {most}"
-    timed = sum(cell.latency is not None for cell in cells)
-    of = "" if len(shares) == timed else f"{units.format_count(len(shares))} of "
-    which = f"{of}{units.count_things(timed, 'latency was', 'latencies were')} measured"
-    text = f"A busy machine: others used {used} of the cores while {which}."
-    return [*wrap(text, indent=0), ""]
 
 
 def _name_stops(cells: Sequence[Cell]) -> list[str]:

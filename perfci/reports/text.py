@@ -141,6 +141,11 @@ def _find_telling_length(run_ids: Sequence[str]) -> int:
     )
 
 
+def note(sentence: str) -> list[str]:
+    """Write a sentence as a paragraph by itself; nothing where there is none."""
+    return [*wrap(sentence, indent=0), ""] if sentence else []
+
+
 def head(*parts: str) -> str:
     """Write what a line or table is about: the parts that there are, on one line that fits."""
     return shorten(one_line(" · ".join(part for part in parts if part), limit=2000), WIDTH)

@@ -3,15 +3,23 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 import scratch
+from records import beside_others, cell
 
 from perfci.device import cpu
-from perfci.load import CoreTimes, busy_in, describe_load, read_core_times, used_by_others_s
+from perfci.load import (
+    CoreTimes,
+    busy_in,
+    describe_load,
+    read_core_times,
+    say_load,
+    used_by_others_s,
+)
 
 _STAT = """\
 cpu  900 10 90 5000 300 1 2 7 100 0
@@ -63,6 +71,47 @@ def test_of_a_moment_and_of_a_gpu_nothing_is_known() -> None:
     assert describe_load([], None) == ("", ())
 
 
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ({"": [0.27, 0.59, 0.3]}, "27 % to 59 % of the cores while 3 latencies were measured"),
+        ({"": [0.4]}, "40 % of the cores while 1 latency was measured"),
+        ({"": [0.4, 0.1]}, "40 % of the cores while 1 of 2 latencies was measured"),
+        (
+            {"the base": [0.4, 0.5], "the head": [0.1, 0.1]},
+            "40 % to 50 % of the cores while 2 latencies of the base were measured",
+        ),
+        (
+            {"the base": [0.4, 0.5], "the head": [0.1, 0.31]},
+            (
+                "40 % to 50 % of the cores while 2 latencies of the base were measured, and 31 % "
+                "of the cores while 1 of 2 latencies of the head was measured"
+            ),
+        ),
+        (
+            {"the base": [0.401], "the head": [0.402]},
+            "40 % of the cores while 2 latencies were measured",
+        ),
+        (
+            {"the base": [0.4], "the head": []},
+            "40 % of the cores while 1 latency of the base was measured",
+        ),
+    ],
+)
+def test_a_sentence_names_the_sides_where_they_differ(
+    shares: Mapping[str, Sequence[float]], said: str
+) -> None:
+    sides = {
+        name: [beside_others(cell((1e3,)), each) for each in own] for name, own in shares.items()
+    }
+    assert say_load(sides) == f"A busy machine: others used {said}."
+
+
+def test_of_a_quiet_machine_nothing_is_said() -> None:
+    assert say_load({"": [cell((1e3,)), beside_others(cell((1e3,)), 0.24)]}) == ""
+    assert say_load({"the base": [], "the head": []}) == ""
+
+
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
     """As many processes as that which do nothing but compute."""
@@ -98,3 +147,21 @@ def test_a_busy_machine_is_said_by_run_and_show(tmp_path: Path) -> None:
     (share,) = (each["value"] for each in row["metrics"] if each["name"] == "others_core_share")
     assert 0.25 <= share <= 1
     assert "A busy machine: others used " in scratch.perfci(root, "show").stdout
+
+
+@pytest.mark.long
+@pytest.mark.skipif(_is_rationed(), reason="the cores' time is rationed here")
+def test_a_busy_machine_is_said_by_noise_and_gate(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root", cell_budget_s=0.5)
+    folder = scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    (folder / "plain.cpp").write_text(scratch.body("  if (count < 0) return 1;"))
+    with _busy(2 * (cpu().core_count or 1)):
+        study = scratch.perfci(root, "noise", "--case", "large", "--passes", "3")
+        gate = scratch.perfci(root, "gate", "--base", "HEAD", "--case", "large", "--out", "files")
+    assert "A busy machine: others used " in study.stdout, study.stderr
+    assert "A busy machine: others used " in gate.stdout, gate.stderr
+    (told,) = json.loads((root / "files" / "gate.json").read_text())["gates"]
+    assert told["load"].startswith("A busy machine: others used ")
+    assert gate.returncode == told["exit_code"]

@@ -73,6 +73,15 @@ def gate(comparisons: Sequence[Comparison], **fields: Any) -> Gate:
     return Gate(**{**known, **fields})
 
 
+def busy_gate(**fields: Any) -> Gate:
+    """A gate of one cell while whose base was measured others used 40 % of the cores."""
+    decided = gate([comparison(Verdict.UNCHANGED, "v2")], **fields)
+    before = replace(
+        decided.before, cells=[records.beside_others(each, 0.4) for each in decided.before.cells]
+    )
+    return replace(decided, before=before)
+
+
 def mixed_gate(**fields: Any) -> Gate:
     """A gate with one of each verdict, and one cell of the same code."""
     names = {verdict: f"v{number}" for number, verdict in enumerate(Verdict)}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from perfci.history.model import (
     Cell,
@@ -24,11 +24,21 @@ from perfci.history.model import (
     Stop,
 )
 from perfci.history.summary import run_summary
+from perfci.load import OTHERS_SHARE
 from perfci.timers import NOT_IN_L2, TIMERS
 
 MOMENT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 CPU = Contract(timer="cpu", version=1, l2="none", warm_up="none", inputs="fresh")
 SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+Row = TypeVar("Row", Cell, Measurement)
+
+
+def beside_others(row: Row, share: float) -> Row:
+    """A cell while which was measured others used so much of the cores."""
+    load = Metric(name=OTHERS_SHARE, value=share, unit="", direction=Direction.NEUTRAL)
+    return replace(row, metrics=(*row.metrics, load))
 
 
 def environment(testbed: str = "bench") -> Environment:

@@ -11,6 +11,7 @@ from perfci.ci.act import Act
 from perfci.ci.merging import Expected, Found, Ruling, merge
 from perfci.ci.parcel import Parcel
 from perfci.errors import ExitCode
+from perfci.gate.verdicts import Gate
 from perfci.history.model import Comparison, Verdict
 
 RUNNERS = ("h200", "a100")
@@ -30,7 +31,12 @@ def expected(**fields: Any) -> Expected:
 
 def gated(runner: str, comparisons: Sequence[Comparison], **fields: Any) -> Parcel:
     """A parcel of one gate of these cells, with the exit code that they have."""
-    judged = parcels.judgement(gates.gate(comparisons, **fields))
+    return of_gate(runner, gates.gate(comparisons, **fields))
+
+
+def of_gate(runner: str, gate: Gate) -> Parcel:
+    """A parcel of a gate, with its exit code."""
+    judged = parcels.judgement(gate)
     code = judged.exit_code
     return parcels.parcel(
         runner=runner,

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 
 import pytest
+from records import beside_others
 
 from perfci.dashboard.snapshot import Snapshot, take
 from perfci.dashboard.views import headline
@@ -73,3 +74,24 @@ def test_without_anything_before_nothing_is_claimed(make) -> None:
     assert first == "The first commit measured here: no earlier commit to compare with."
     dirty = read(headline.show(snapshot_of([make.run(0, dirty="d" * 8)])))
     assert dirty.startswith("Uncommitted changes: nothing is on the branch’s line yet")
+
+
+def test_a_busy_machine_is_said_quietly_below_the_verdict(make, sha) -> None:
+    busy = make.run(1, [beside_others(make.cell(), 0.4), make.cell("b")])
+    before = make.run(0, [beside_others(make.cell(), 0.7), make.cell("b")])
+    shown = headline.show(snapshot_of([busy], [before]))
+    said = (
+        "A busy machine: others used 70 % of the cores while 1 of 2 latencies of the commit "
+        "before was measured, and 40 % of the cores while 1 of 2 latencies of the newest commit "
+        "was measured."
+    )
+    assert (
+        read(shown)
+        == f"No regression shown, and none ruled out against {sha}.? 2 inconclusive {said}"
+    )
+    assert shown.className == "headline plain"
+    alone = read(headline.show(snapshot_of([busy])))
+    assert alone.endswith(
+        "40 % of the cores while 1 of 2 latencies of the newest commit was measured."
+    )
+    assert "busy" not in read(headline.show(snapshot_of([make.run(1)], [make.run(0)])))

@@ -61,6 +61,14 @@ def test_what_the_head_changes_of_the_environment_is_said_once() -> None:
     assert text.index("The head changes the environment") < text.index("| verdict |")
 
 
+def test_a_runner_that_others_kept_busy_is_named_and_green() -> None:
+    busy = rulings.of_gate("h200", gates.busy_gate())
+    text = _write(rulings.ruling(busy, rulings.green("a100")))
+    assert text.startswith("### ✓ perfci: 2 unchanged\n")
+    assert "\n\n- h200: A busy machine: others used 40 % of the cores while 1 latency " in text
+    assert "a100: A busy" not in text
+
+
 def test_what_the_head_changes_of_the_rules_is_listed_first_and_once() -> None:
     cells = [comparison(Verdict.UNCHANGED)]
     both = [rulings.gated(each, cells, changes=("rope: looser",)) for each in rulings.RUNNERS]
@@ -123,6 +131,7 @@ def test_nothing_from_outside_acts() -> None:
     gate = replace(
         gate,
         found=_HOSTILE,
+        load=_HOSTILE,
         environment=replace(gate.environment, device=device),
         comparisons=tuple(
             replace(each, differences=("registers 1 → 2 " + _HOSTILE,)) for each in gate.comparisons

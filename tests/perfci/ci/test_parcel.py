@@ -42,6 +42,8 @@ def test_a_gate_in_it_is_the_gate_that_was_decided() -> None:
     assert read.head.sha == gate.head.sha
     assert (read.environment_change, read.changes) == (gate.environment_change, ("a", "b"))
     assert read.means
+    assert read.load == ""
+    assert parcels.judgement(gates.busy_gate()).load.startswith("A busy machine: others used 40 %")
 
 
 def _text(change: Callable[[dict[str, Any]], object]) -> bytes:

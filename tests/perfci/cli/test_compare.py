@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import scratch
-from records import measurement, run
+from records import beside_others, measurement, run
 
 from perfci.history.model import Measurement, Status
 from perfci.history.stores import open_store
@@ -251,3 +251,42 @@ def test_another_choice_of_an_autotuner_is_marked_where_nothing_moved_either(
     assert "would have shown; triton_mm configuration num_warps 4 → 8 " in told
     ended = compared([made("triton_mm", "aa11", 4)], [made("triton_mm", "bb22", 4)])
     assert "code changed" not in ended.out
+
+
+def test_a_busy_machine_is_said_of_each_side_and_is_no_verdict(compared: Compared) -> None:
+    cell = measurement(_STEADY)
+    before = [beside_others(cell, 0.4), beside_others(_anchor(_STEADY), 0.62)]
+    after = [beside_others(cell, 0.3), beside_others(_anchor(_STEADY), 0.1)]
+    ended = compared(before, after, "--testbed", "bench")
+    assert ended.code == 0
+    said = (
+        "A busy machine: others used 40 % to 62 % of the cores while 2 latencies of the "
+        "baseline were measured, and 30 % of the cores while 1 of 2 latencies of the contender "
+        "was measured."
+    )
+    assert said in ended.out.replace("\n", " ")
+    assert max(map(len, ended.out.splitlines())) <= 80
+    assert json.loads(compared(before, after, "--json").out)["load"] == said
+
+
+def test_only_of_what_is_compared_a_busy_machine_is_said(
+    compared: Compared, call: Callable[..., Any], tmp_path: Path
+) -> None:
+    cell = measurement(_STEADY)
+    other = beside_others(measurement(_STEADY, variant="naive"), 0.9)
+    assert "busy" not in compared([cell, other], [cell, other], "--variant", "tiled").out
+    assert "busy" in call(tmp_path / "root", "compare", _A, _B).out
+
+
+def test_runs_that_do_not_count_tell_nothing_of_a_busy_machine(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    root = scratch.quick(tmp_path / "root")
+    cell = measurement(_STEADY * 2)
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        for sha in (_A, _B):
+            store.add(run(beside_others(cell, 0.9), run_id=f"{sha[0]}1", sha=sha))
+            together = run(beside_others(cell, 0.5), run_id=f"{sha[0]}2", sha=sha)
+            store.add(replace(together, pair="p"))
+    out = call(root, "compare", _A, _B).out
+    assert "others used 50 % of the cores while 2 latencies were measured." in out

@@ -3,7 +3,7 @@
 import click
 import pytest
 import records
-from gates import comparison, gate, mixed_gate
+from gates import busy_gate, comparison, gate, mixed_gate
 
 from perfci.gate.past import Best, Past, Since
 from perfci.gate.rungs import Ending
@@ -130,3 +130,14 @@ def test_what_drifts_is_told_and_decides_nothing() -> None:
     assert "  off the best ever recorded by more than +5.0 %: 1 of 2 cells\n" in text
     assert "    rope/a/headline cpu/1: +20.0 % from 9.00 µs at 0123456789" in text
     assert exit_code_of(drifted) == 0
+
+
+def test_a_busy_machine_is_said_and_costs_nothing() -> None:
+    lines = _lines(busy_gate())
+    at = lines.index(
+        "A busy machine: others used 40 % of the cores while 1 latency of the base was"
+    )
+    assert lines[at + 1 : at + 3] == ["measured.", ""]
+    assert lines.index("1 unchanged") > at
+    assert exit_code_of(busy_gate(), fail_on_inconclusive=True) == 0
+    assert "A busy machine" not in "".join(_lines(mixed_gate()))

@@ -1,10 +1,12 @@
 """A gate in Markdown: what is in it, that nothing in it acts, and that it fits."""
 
 import re
+from collections.abc import Callable
 
 import pytest
-from gates import HOSTILE, comparison, gate, mixed_gate
+from gates import HOSTILE, busy_gate, comparison, gate, mixed_gate
 
+from perfci.gate.verdicts import Gate
 from perfci.history.model import Verdict
 from perfci.reports.markdown import GITHUB_LIMIT, escape, gate_github, gate_markdown
 
@@ -72,3 +74,11 @@ def test_a_comment_is_cut_to_what_github_takes_and_says_so() -> None:
     assert re.search(r"\nand [\d,]+ more\n", text)
     assert text.count("<details>") == text.count("</details>")
     assert "1 incorrect, 2,000 slower" in text
+
+
+@pytest.mark.parametrize("write", [gate_markdown, gate_github])
+def test_a_busy_machine_is_said_and_not_folded_away(write: Callable[[Gate], str]) -> None:
+    said = "others used 40 % of the cores while 1 latency of the base was measured."
+    paragraphs = write(busy_gate()).split("\n\n")
+    assert f"A busy machine: {said}" in paragraphs
+    assert "A busy machine" not in write(mixed_gate())
