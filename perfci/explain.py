@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from perfci import units
 from perfci.anchors.roofline import (
     Floor,
     Peaks,
@@ -18,8 +19,10 @@ from perfci.anchors.roofline import (
     reached_flops_per_s,
     stays_in_l2,
 )
-from perfci.history.model import Cell, Launch, RunSummary, Status
+from perfci.history.model import Cell, Launch, RunSummary, Status, is_anchor
 from perfci.kernel import Case, Scalar
+from perfci.load import sum_up_load
+from perfci.quarantine import has_quarantine, is_shared
 
 KnownCases = Mapping[tuple[str, str], Case]
 """Cases of the kernel at hand by name and workload digest."""
@@ -103,12 +106,14 @@ class FailedCheck:
 class Explanation:
     """A kernel in one run; ``peaks`` are what its device reached, empty without anchors.
 
+    ``disturbance`` says how these were disturbed, and is empty where they were not.
     ``failed_checks`` are of variants whose latencies are shown although they fail elsewhere.
     """
 
     run: RunSummary
     kernel: str
     peaks: tuple[Peaks, ...]
+    disturbance: str
     cases: tuple[CaseTable, ...]
     failed_checks: tuple[FailedCheck, ...]
 
@@ -122,12 +127,31 @@ def explain(run: RunSummary, kernel: str, cells: Sequence[Cell], known: KnownCas
         run=run,
         kernel=kernel,
         peaks=peaks,
+        disturbance=_describe_disturbance([cell for cell in cells if is_anchor(cell.kernel)]),
         cases=tuple(
             _case_table(run, [cell for cell in timed if cell.case == case], peaks, known)
             for case in cases
         ),
         failed_checks=_failed_checks(timed, [cell for cell in cells if cell.kernel == kernel]),
     )
+
+
+def _describe_disturbance(anchors: Sequence[Cell]) -> str:
+    """Say of how many of the latencies that floors come from something has got in the way."""
+    timed = [cell for cell in anchors if cell.latency is not None]
+    count = units.count_things(len(timed), "latency", "latencies")
+    quarantined, shared = (sum(map(is_so, timed)) for is_so in (has_quarantine, is_shared))
+    load = sum_up_load(timed)
+    said = [
+        f"others were on the GPU in all passes of {units.format_count(shared)} of {count}"
+        if shared
+        else "",
+        f"passes of {units.format_count(quarantined)} of {count} are in quarantine"
+        if quarantined
+        else "",
+        f"others used {load}" if load else "",
+    ]
+    return "; ".join(each for each in said if each)
 
 
 def _failed_checks(timed: Sequence[Cell], cells: Sequence[Cell]) -> tuple[FailedCheck, ...]:

@@ -6,7 +6,14 @@ from perfci import units
 from perfci.anchors.roofline import Floor, Peaks
 from perfci.explain import CaseTable, Explained, Explanation, FailedCheck, Launched, Reading
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.text import head, list_reasons, name_commit, write_extents, write_status
+from perfci.reports.text import (
+    head,
+    list_reasons,
+    name_commit,
+    note,
+    write_extents,
+    write_status,
+)
 from perfci.timers import NOT_IN_L2
 
 HOST = "host"
@@ -53,6 +60,7 @@ def explanation_table(explanation: Explanation, *, detailed: bool = False) -> li
         "",
         *_peaks_table(explanation.peaks),
         "",
+        *_disturbance(explanation.disturbance),
     ]
     for table in explanation.cases:
         lines += [*_case_lines(table), *(_detail(table) if detailed else _summary(table))]
@@ -94,6 +102,11 @@ def _peaks_table(peaks: Sequence[Peaks]) -> list[str]:
     headings = [Column("timer"), *(Column(name, align="right") for name in shown)]
     rows = list(zip((each.timer for each in peaks), *shown.values(), strict=True))
     return ["this device reaches, measured in this run", *lay_out(headings, rows)]
+
+
+def _disturbance(how: str) -> list[str]:
+    """Say that what the floors come from was disturbed, and how; nothing where it was not."""
+    return note(f"the floors are of anchors that were disturbed: {how}") if how else []
 
 
 def _case_lines(table: CaseTable) -> list[str]:

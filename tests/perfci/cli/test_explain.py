@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 import scratch
-from records import cpu_anchors, gpu_anchors, gpu_cells, gpu_run, measurement, run
+from records import (
+    beside_others,
+    cpu_anchors,
+    gpu_anchors,
+    gpu_cells,
+    gpu_run,
+    measurement,
+    run,
+)
 
 from perfci.history.codec import write_run_file
 from perfci.history.model import Launch, Measurement, Metric, Run, Status
 from perfci.kernel import discover
+from perfci.quarantine import OTHERS, QUARANTINED
 from perfci.reports.columns import WIDTH, measure
 from perfci.timers import NOT_IN_L2, OVERLAPPING, TIMERS
 
@@ -270,6 +279,38 @@ def test_what_a_timer_noted_of_a_latency_is_said(explained: Call) -> None:
     quiet = _cells("quiet", 70e3, 60e3, 80e3, message=NOT_IN_L2)
     told = gpu_run(*quiet, *gpu_anchors())
     assert "hot:" not in explained(replace(told, run_id="r2"), "--run", "r2").out
+
+
+_DISTURBED = "the floors are of anchors that were disturbed: "
+
+
+def _marked(cell: Measurement, mark: str) -> Measurement:
+    return replace(cell, metrics=(*cell.metrics, Metric(name=mark, value=2.0, unit="")))
+
+
+def test_floors_of_anchors_that_the_gpu_has_spoilt_say_so(explained: Call) -> None:
+    first, second, third, *others = gpu_anchors()
+    anchors = (_marked(first, QUARANTINED), _marked(second, OTHERS), _marked(third, OTHERS))
+    ended = explained(gpu_run(*_MEASURED, *anchors, *others))
+    said = (
+        "others were on the GPU in all passes of 2 of 15 latencies; passes of 1 of 15 latencies "
+        "are in quarantine"
+    )
+    assert ended.code == 0
+    assert f" {_DISTURBED}{said} large " in " ".join(ended.out.split())
+    assert max(map(measure, ended.out.splitlines())) <= WIDTH
+
+
+def test_floors_that_were_measured_on_a_busy_machine_say_so(root: Path, explained: Call) -> None:
+    case = {"kernel": "axpb", "case": "large", "contract": TIMERS["cpu"].contract}
+    cell = measurement((400e3,), **case, variant="plain", bytes_moved=4e6, flops=2e7)
+    first, second = cpu_anchors()
+    disturbed = run(cell, beside_others(first, 0.31), second)
+    said = "others used 31 % of the cores while 1 of 2 latencies was measured"
+    assert f" {_DISTURBED}{said} " in " ".join(explained(disturbed).out.split())
+    quiet = run(beside_others(cell, 0.9), *cpu_anchors(), run_id="r2")
+    assert "disturbed" not in explained(quiet, "--run", "r2").out
+    assert json.loads(explained(disturbed, "--run", "2026", "--json").out)["disturbance"] == said
 
 
 def _absurd(cell: Measurement, value: float) -> Measurement:
