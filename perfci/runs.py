@@ -1,5 +1,7 @@
 """Recorded runs by what a person calls them: a revision, a dirty tree, a run's id."""
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 from perfci.errors import MissingError, UsageError
@@ -10,6 +12,8 @@ from perfci.history.stores import Store
 from perfci.history.text import one_line
 
 _RECENT = 100
+_ID = re.compile(r"\d{8}T(?:\d{0,6}|\d{6}-[0-9a-f]{0,8})", re.ASCII)
+"""A run's id, or enough of its beginning that it is not that of a SHA."""
 
 
 def find_run(
@@ -17,13 +21,17 @@ def find_run(
 ) -> RunSummary:
     """The run of that id, or the newest at a revision, or without one the newest of all.
 
-    The newest of all is by itself: a side of a gate or a bisection has what had to be measured.
+    What looks like an id, or its beginning, is one also as ``revision``, unless git knows a commit
+    by that name. The newest of all is by itself: a side of a gate or a bisection has what had to be
+    measured.
 
     Raises UsageError where an id is given beside others, MissingError where there is none.
     """
+    if revision is not None and run_id is None and _is_id(where, revision):
+        revision, run_id = None, revision
     if run_id is not None:
         if revision or testbed:
-            raise UsageError("--run names a run by itself; leave out SHA and --testbed")
+            raise UsageError("an id names a run by itself; leave out SHA and --testbed")
         run = store.run(run_id)
         runs = store.runs(sha_prefix=run.commit.sha)
         return next(each for each in runs if each.run_id == run.run_id)
@@ -84,6 +92,18 @@ def newest_run_of(store: Store, commit: Commit, testbed: str) -> RunSummary:
             "or give --out DIR"
         )
     return found[0]
+
+
+def _is_id(where: Path, name: str) -> bool:
+    """Whether a name is that of a run; a branch or tag may have one of the same look."""
+    if not _ID.fullmatch(name):
+        return False
+    root = commits.repository_root(where)
+    with suppress(CommitError):
+        if root is not None:
+            commits.resolve(root, name)
+            return False
+    return True
 
 
 def _is_wanted(run: RunSummary, plus: str, digest: str) -> bool:

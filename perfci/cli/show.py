@@ -32,13 +32,15 @@ def command(
 ) -> None:
     r"""Show the newest run recorded at a commit, or the newest of all.
 
-    SHA is anything that git understands. SHA+dirty is the newest run of a dirty tree.
+    SHA is anything that git understands. SHA+dirty is the newest run of a dirty tree. A run's id,
+    or its beginning with the T, stands for that run.
 
     \b
     Example:
       perfci show
       perfci show HEAD~1
       perfci show HEAD+dirty --json
+      perfci show 20261130T044328-279eb1df
     """
     config = config_of(store)
     with open_to_read(config) as history:

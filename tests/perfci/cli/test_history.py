@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import records
 import scratch
 from stores import make_store
+
+from perfci.history.stores import open_store
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +104,11 @@ def test_what_cannot_be_done_is_one_line(
         (["show", "--testbed", "other"], 9, "holds no runs of testbed 'other' yet"),
         (["show", "--run", "nowhere"], 6, "nowhere"),
         (["show", "HEAD", "--run", "nowhere"], 2, "leave out SHA and --testbed"),
+        (["show", "20200101T000000-0123abcd"], 6, "no run '20200101T000000-0123abcd' in the"),
+        (["show", "20200101T"], 6, "no run '20200101T' in the store"),
+        (["show", "20200101"], 9, "nothing is recorded at 20200101"),
+        (["show", "20200101T000000-0123abcde"], 2, "no commit '20200101T000000-0123abcde'"),
+        (["show", "20200101T000000-0123abcd", "--testbed", "x"], 2, "leave out SHA and --testbed"),
         (["compare", "HEAD", "0123456789abcdef"], 9, "nothing is recorded"),
         (["show", "--store", "sqlite:///new.db"], 9, "holds no runs yet"),
     ],
@@ -112,3 +120,23 @@ def test_what_is_not_recorded_is_said(
     ended = call(recorded, *arguments)
     assert (ended.code, ended.err.count("\n")) == (code, 1)
     assert message in ended.err
+
+
+def test_a_run_is_shown_by_its_id_and_a_commit_of_that_name_comes_first(
+    recorded: Path, call: Callable[..., Any]
+) -> None:
+    (run,) = _listed(call, recorded)
+    run_id = run["run_id"]
+    store = f"sqlite:///{recorded}/two.db"
+    with open_store(store) as kept:
+        kept.add(records.run(run_id=f"{run_id[:9]}999999-0123abcd", sha=run["commit"]["sha"]))
+        kept.add(records.run(run_id=run_id))
+    shown = call(recorded, "show", "--run", run_id, "--store", store).out
+    for name in (run_id, run_id[:-1], run_id[:11]):
+        assert call(recorded, "show", name, "--store", store).out == shown
+    several = call(recorded, "show", run_id[:9], "--store", store)
+    assert (several.code, several.err.count("\n")) == (6, 1)
+    assert f"several runs begin with '{run_id[:9]}'" in several.err
+    scratch.git(recorded, "tag", run_id)
+    assert "999999-0123abcd" in call(recorded, "show", run_id, "--store", store).out
+    scratch.git(recorded, "tag", "-d", run_id)
