@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal
@@ -21,12 +22,12 @@ from perfci.history.text import is_safe, one_line, printable
 _WAIT_FOR_OTHERS_S = 60
 
 
-def open_store(url: str, *, create: bool = True) -> Store:
+def open_store(url: str, *, create: bool, on_made: Callable[[str], None]) -> Store:
     """Open the file at a URL; with ``create`` the first run makes it where it is not there.
 
-    A file that may not be written is opened for reading. Raises NoStoreError where there is none
-    and none is to be made, StoreError where it cannot be opened or made, is no store, or is a newer
-    perfci's.
+    ``on_made`` hears the URL then. A file that may not be written is opened for reading. Raises
+    NoStoreError where there is none and none is to be made, StoreError where it cannot be opened or
+    made, is no store, or is a newer perfci's.
     """
     path = _path(url).absolute()
     if _is_there(path):
@@ -42,6 +43,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
         url=printable(url),
         find=lambda: _open(url, path) if _is_there(path) else None,
         make=lambda: _make(url, path, is_own=is_own),
+        on_made=on_made,
     )
 
 

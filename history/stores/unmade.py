@@ -13,16 +13,22 @@ from perfci.history.text import one_line
 class UnmadeStore:
     """The contract of ``base.Store`` where nothing was recorded yet.
 
-    ``make`` makes the store and opens it, ``find`` opens the one that others may have made since,
-    or is None.
+    ``make`` makes the store and opens it, and ``on_made`` hears the URL then; ``find`` opens the
+    one that others may have made since, or is None.
     """
 
     def __init__(
-        self, *, url: str, find: Callable[[], Store | None], make: Callable[[], Store]
+        self,
+        *,
+        url: str,
+        find: Callable[[], Store | None],
+        make: Callable[[], Store],
+        on_made: Callable[[str], None],
     ) -> None:
         self._url = url
         self._find = find
         self._make = make
+        self._on_made = on_made
         self._made: Store | None = None
         self._turn = Lock()
 
@@ -34,9 +40,11 @@ class UnmadeStore:
     def add(self, run: Run) -> bool:
         """Record a run, in a store that is made for it; False where others have done so."""
         with self._turn:
-            if self._made is None:
-                self._made = self._make()
-        return self._made.add(run)
+            store = self._made = self._made or self._find()
+            if store is None:
+                store = self._made = self._make()
+                self._on_made(self._url)
+        return store.add(run)
 
     def run(self, run_id: str) -> Run:
         """The whole run. Raises StoreError where it is not there."""
@@ -86,8 +94,7 @@ class UnmadeStore:
 
     def _found(self) -> Store | None:
         with self._turn:
-            if self._made is None:
-                self._made = self._find()
+            self._made = self._made or self._find()
             return self._made
 
     def _no_run(self, run_id: str) -> StoreError:

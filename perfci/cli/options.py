@@ -71,16 +71,15 @@ def open_to_read(config: Config) -> Store:
 
 
 def open_to_record(config: Config) -> Store:
-    """The store; one that is not there, which is said since a name may be mistyped, is made later.
+    """The store; the first run makes one that is not there, so that what fails leaves none behind.
 
-    The first run that is recorded makes it: a command that fails before leaves none behind.
+    That one was made is said, since a name may be mistyped.
     """
-    try:
-        return open_to_read(config)
-    except NoStoreError:
-        store = open_store(config.store)
-        click.echo(f"there is no store yet: the first run makes {store.url}", err=True)
-        return store
+
+    def say(url: str) -> None:
+        click.echo(f"there was no store yet: made {url}", err=True)
+
+    return open_store(config.store, on_made=say)
 
 
 def has_store(config: Config) -> bool:

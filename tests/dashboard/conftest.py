@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import make_store
 
 from perfci.dashboard.app import create_app
 from perfci.history.model import (
@@ -23,7 +24,6 @@ from perfci.history.model import (
     Status,
     Stop,
 )
-from perfci.history.stores import open_store
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
@@ -169,7 +169,7 @@ def store_with(tmp_path: Path) -> Callable[[Sequence[Run]], str]:
 
     def fill(runs: Sequence[Run]) -> str:
         url = f"sqlite:///{tmp_path / 'history.db'}"
-        with open_store(url) as store:
+        with make_store(url) as store:
             for run in runs:
                 assert store.add(run)
         return url

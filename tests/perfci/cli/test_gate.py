@@ -295,7 +295,6 @@ def test_bounds_and_tolerances_are_the_bases(root: Path, call: Callable[..., Any
 
 
 def test_a_kernels_folder_is_taken_from_each_side(root: Path, call: Callable[..., Any]) -> None:
-    make_store(f"sqlite:///{root}/.perfci/history.db").close()
     scratch.git(root, "mv", "kernels", "ops")
     scratch.commit_all(root, "moved")
     assert call(root, "gate").code == 9  # the head has none under the name that is the default

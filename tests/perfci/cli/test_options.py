@@ -78,6 +78,7 @@ def test_what_fails_before_it_records_makes_no_store(
 ) -> None:
     ended = call(root, *arguments, "--store", "a/new.db")
     assert ended.code == code, ended.err
+    assert (ended.err.count("\n"), "no store" in ended.err) == (int(code > 0), False)
     assert not (root / "a").exists()
 
 
@@ -98,7 +99,7 @@ def test_a_place_for_no_store_is_said_before_anything_is_measured(root: Path, ca
 
 def test_a_store_that_recording_makes_is_said_once(root: Path, call: Call) -> None:
     write_run_file(root.parent / "run.json.gz", rich_run("one"))
-    said = f"there is no store yet: the first run makes sqlite:///{root}/new.db\n"
+    said = f"there was no store yet: made sqlite:///{root}/new.db\n"
     for err in (said, ""):
         ended = call(root, "history", "import", "../run.json.gz", "--store", "new.db")
         assert (ended.code, ended.err) == (0, err)
@@ -108,5 +109,5 @@ def test_a_store_that_recording_makes_is_said_once(root: Path, call: Call) -> No
 def test_so_is_one_that_measuring_makes(root: Path, command: str) -> None:
     ended = scratch.perfci(root, command, "--case", "large", "--passes", "3")
     assert ended.returncode == 0, ended.stderr
-    said = f"there is no store yet: the first run makes sqlite:///{root}/.perfci/history.db"
+    said = f"there was no store yet: made sqlite:///{root}/.perfci/history.db"
     assert ended.stderr.splitlines().count(said) == 1
