@@ -22,6 +22,8 @@ def answer(build: Callable[[Url, Site], Component], url: Url) -> Component:
         return build(url, current_site())
     except queries.EmptyStoreError:
         return components.empty_store_notice()
+    except queries.UnstudiedError as error:
+        return components.unstudied_notice(str(error))
     except queries.NotFoundError as error:
         return components.not_found_notice(str(error))
     except HistoryError as error:

@@ -77,6 +77,18 @@ def empty_store_notice() -> Component:
     )
 
 
+def unstudied_notice(testbed: str) -> Component:
+    """Say that noise was not studied yet, of one testbed or of any, and which command does it."""
+    of = f" of the testbed “{testbed}”" if testbed else ""
+    return notice(
+        "Noise not studied yet",
+        f"No study of noise{of} was recorded yet: how far the same code, measured as two sides, "
+        f"lies from itself. Measure one {'there ' if testbed else ''}with",
+        command("perfci noise"),
+        "and reload this page.",
+    )
+
+
 def command(text: str) -> Component:
     """Show a command line as it is to be typed."""
     box = html.Span(html.Code(text), className="command", role="region", tabIndex=0)

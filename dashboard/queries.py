@@ -37,6 +37,10 @@ class EmptyStoreError(Exception):
     """The store holds no run at all."""
 
 
+class UnstudiedError(Exception):
+    """No study of noise was recorded, of the testbed that is asked for or of any; says of which."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelPage:
     """What a kernel's page shows; ``state`` has every choice made.
@@ -153,9 +157,11 @@ def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
         newest: dict[str, Study] = {}
         for each in studies:
             newest.setdefault(each[0].environment.testbed, each)
-        if not newest:
-            raise NotFoundError("no study of a testbed’s noise yet: measure one with perfci noise")
-        chosen = newest[_pick("studied testbed", testbed, list(newest))]
+        if testbed not in newest:
+            _pick("testbed", testbed, [*newest, *_testbeds(store.runs())])
+        chosen = newest.get(testbed or next(iter(newest), ""))
+        if chosen is None:
+            raise UnstudiedError(testbed)
         cells = store.cells(run_ids=[run.run_id for run in chosen])
     noise = describe_noise(chosen, cells, threshold=threshold)
     return NoisePage(testbeds=sorted(newest), study=chosen, noise=noise)

@@ -532,10 +532,20 @@ def test_the_noise_of_each_kernel_is_drawn_to_one_scale(ask, make) -> None:
     assert first["layout"]["xaxis"]["range"] == second["layout"]["xaxis"]["range"]
 
 
-def test_without_a_study_there_is_no_noise_to_show(ask, make) -> None:
-    assert "measure one with perfci noise" in ask([make.run(1)])("/noise").text
-    studied = ask(_study(make))  # the same store
-    assert "no studied testbed" in studied("/noise", "?testbed=nowhere").text
+def test_where_no_study_was_recorded_the_page_says_which_command_makes_one(ask, make) -> None:
+    for runs in ([], [make.run(1)]):  # the same store
+        page = ask(runs)("/noise").text
+        assert ("No study of noise was recorded yet" in page, "404" in page) == (True, False)
+        assert "perfci noise" in page
+    assert "of the testbed “bench” was recorded" in ask([])("/noise", "?testbed=bench").text
+    studied = ask(_study(make, testbed="other"))
+    assert "of the testbed “bench” was recorded" in studied("/noise", "?testbed=bench").text
+    assert "Noise of other" in studied("/noise").text
+
+
+def test_the_noise_of_a_testbed_that_there_is_not_is_not_found(ask, make) -> None:
+    for runs in ([], [make.run(1)], _study(make)):  # the same store
+        assert "404: no testbed “nowhere” here" in ask(runs)("/noise", "?testbed=nowhere").text
 
 
 def test_the_overview_takes_its_noise_from_the_study(ask, make) -> None:

@@ -29,7 +29,9 @@ def client(tmp_path: Path) -> FlaskClient:
     return client
 
 
-@pytest.mark.parametrize("path", ["/", "/runs", "/run/abc", "/kernel/scale", "/kernel/scale/"])
+@pytest.mark.parametrize(
+    "path", ["/", "/runs", "/noise", "/run/abc", "/kernel/scale", "/kernel/scale/"]
+)
 def test_the_addresses_of_pages_are_found(client, path) -> None:
     assert client.get(path).status_code == 200
 
