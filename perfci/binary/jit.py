@@ -13,6 +13,7 @@ from perfci.binary.identity import cubin_code
 from perfci.history.text import one_line
 
 _LONGEST = 500
+_COMPILED_BY_DYNAMO = "_torchdynamo_orig_callable"
 
 
 def find_configurations(
@@ -42,9 +43,14 @@ def find_configurations(
 
 
 def is_compiled_as_it_is(namespace: Mapping[str, object]) -> bool:
-    """Whether a module has ``@triton.jit`` functions and nothing that chooses for them."""
-    functions = [each for each in namespace.values() if _unwrapped(each) is not None]
-    return bool(functions) and all(each is _unwrapped(each) for each in functions)
+    """Whether a module has ``@triton.jit`` functions, all its own, and nothing chooses for them."""
+    functions: list[Any] = [each for each in namespace.values() if _unwrapped(each) is not None]
+    own = namespace.get("__name__")
+    return (
+        bool(functions)
+        and all(each is _unwrapped(each) and each.fn.__module__ == own for each in functions)
+        and not any(hasattr(each, _COMPILED_BY_DYNAMO) for each in namespace.values())
+    )
 
 
 def _unwrapped(value: Any) -> Any:

@@ -50,6 +50,11 @@ class TimedSets:
     calls: Sequence[Call]
     copies: Sequence[Sequence[Call]] = ()
 
+    @property
+    def places(self) -> Sequence[Sequence[Call]]:
+        """The calls of every place."""
+        return [self.calls, *self.copies]
+
 
 def find_change(subject: Subject, arguments: Sequence[Arguments], seeds: Sequence[int]) -> str:
     """The name of an argument that is no longer what was drawn from its seed; empty where all are.
@@ -78,19 +83,20 @@ def judge_alone(subject: Subject, sets: TimedSets) -> None:
     """Judge calls by themselves on inputs never seen before.
 
     No two are of one set, so that one that does the work of all is not every one of them; which
-    they are, and of which copy, is chosen only now. Raises WrongError.
+    they are is chosen only now. Every copy of the code is called. Raises WrongError.
     """
     for index in random.sample(range(len(sets.calls)), k=min(_ALONE, len(sets.calls))):
         given, fresh = sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS))
         refill(given, fresh)
-        for each in sets.outputs:
-            each.poison()
-        (calls,) = random.sample([sets.calls, *sets.copies], k=1)
-        returned = calls[index]()
-        synchronise(subject.device)
-        if changed := changed_input(given, fresh):
-            raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
-        judge(subject, returned, find_truth(subject, fresh))
+        truth = find_truth(subject, fresh)
+        for calls in sets.places:
+            for each in sets.outputs:
+                each.poison()
+            returned = calls[index]()
+            synchronise(subject.device)
+            if changed := changed_input(given, fresh):
+                raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
+            judge(subject, returned, truth)
     if any(each.is_overrun() for each in sets.outputs):
         raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
 
@@ -98,12 +104,13 @@ def judge_alone(subject: Subject, sets: TimedSets) -> None:
 def find_memory(subject: Subject, sets: TimedSets, seen_seed: int) -> str:
     """How much longer a call takes on inputs never seen before; empty where it does not.
 
-    What else the machine does can look so once, but not three times in a row. Afterwards the first
-    set is as it was.
+    It is a call of a copy of the code that is chosen only now. What else the machine does can look
+    so once, but not three times in a row. Afterwards the first set is as it was.
     """
     seen, ratio = draw(subject, seen_seed), math.inf
+    (calls,) = random.sample(sets.places, k=1)
     for _ in range(_LOOKS):
-        ratio = min(ratio, _ratio_of_new_to_seen(subject, sets, seen))
+        ratio = min(ratio, _ratio_of_new_to_seen(subject, sets.arguments[0], calls[0], seen))
         if ratio <= _REMEMBERED:
             break
     refill(sets.arguments[0], seen)
@@ -113,13 +120,12 @@ def find_memory(subject: Subject, sets: TimedSets, seen_seed: int) -> str:
     return f"takes {ratio:.1f} times as long on inputs that it has not seen: it remembers outputs"
 
 
-def _ratio_of_new_to_seen(subject: Subject, sets: TimedSets, seen: Arguments) -> float:
+def _ratio_of_new_to_seen(subject: Subject, given: Arguments, call: Call, seen: Arguments) -> float:
     """How long a call takes on new contents, over how long on what was seen; the shortest of each.
 
     Both kinds are written to the same place right before the call, and follow a call on what was
     seen, so that they differ in nothing but whether the contents have been there before.
     """
-    given, call = sets.arguments[0], sets.calls[0]
     shortest_ns = {True: math.inf, False: math.inf}
     end_s = monotonic() + _BUDGET_S
     for count in range(_MOST_ROUNDS):

@@ -13,8 +13,8 @@ of them averages out.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import cycle, islice
+from weakref import WeakValueDictionary
 
 import torch
 
@@ -30,24 +30,26 @@ _LEAST_FLUSH_BYTES = 256 * 2**20
 _STREAMS_BYTES = 2**30
 """What calls may keep in memory for the next ones: PyTorch does so for each stream by itself."""
 
+_buffers: WeakValueDictionary[str, torch.Tensor] = WeakValueDictionary()
+
 
 def open_reader(workload: Workload) -> Reader:
     """What reads latencies of one call, by events that tick in 32 ns."""
     persistence = Persistence()
-    copies = [cycle(calls) for calls in (workload.calls, *workload.copies)]
-    streams = _streams_for(workload.device, copies)
-    turns = zip(cycle(streams), cycle(copies), strict=False)
+    streams = _streams_for(workload)
+    turns = _turns(workload, streams)
     stream, calls = next(turns)
-    shifts = cycle((False, True))
     flush = _flush_buffer(workload.device)
     blocker = Blocker(shortest_ns=0.0)  # the flush takes longer than most calls' launches
 
     def sample() -> list[Pair]:
         _give_up_kept(persistence)
-        if next(shifts):
-            torch.cuda._sleep(0)  # noqa: SLF001
         flush.zero_()
         return [timed(next(calls))]
+
+    def shifted_sample() -> list[Pair]:
+        torch.cuda._sleep(0)  # noqa: SLF001
+        return sample()
 
     def call() -> None:
         next(calls)()
@@ -55,18 +57,19 @@ def open_reader(workload: Workload) -> Reader:
 
     def begin() -> None:
         nonlocal turns, stream, calls
-        turns = zip(cycle(streams), cycle(copies), strict=False)
+        turns = _turns(workload, streams)
         stream, calls = next(turns)
 
     def read() -> list[float]:
         nonlocal stream, calls
         torch.cuda.synchronize()  # a stream does not wait for what others have to do
         with torch.cuda.stream(stream):
-            samples_ns = blocker.read(sample, times=_BATCH_SAMPLES)
+            call()  # so that the multiprocessors have this copy's instructions
+            samples_ns = blocker.read(*[sample, shifted_sample] * (_BATCH_SAMPLES // 2))
         stream, calls = next(turns)
         return samples_ns
 
-    everywhere = _BATCH_SAMPLES * max(len(streams), len(copies))
+    everywhere = _BATCH_SAMPLES * max(len(streams), 1 + len(workload.copies))
     return Reader(
         call=call,
         begin=begin,
@@ -76,20 +79,27 @@ def open_reader(workload: Workload) -> Reader:
     )
 
 
-def _streams_for(device: str, copies: Sequence[Iterator[Callable[[], object]]]) -> Sequence[Stream]:
-    """Streams that have run a call once, and so have the memory that it takes; every copy has run.
+def _turns(
+    workload: Workload, streams: Sequence[Stream]
+) -> Iterator[tuple[Stream, Iterator[Callable[[], object]]]]:
+    """On which stream each batch is read, and calls of which copy of the code, without end."""
+    copies = [cycle(calls) for calls in (workload.calls, *workload.copies)]
+    return zip(cycle(streams), cycle(copies), strict=False)
+
+
+def _streams_for(workload: Workload) -> Sequence[Stream]:
+    """Streams that have run the workload once, and so have the memory that it takes.
 
     Fewer where a call allocates much. Raises InvalidTimingError where there are none to be had.
     """
     torch.cuda.synchronize()
     try:
-        streams = scattered_streams(device)
+        streams = scattered_streams(workload.device)
     except DriverError as error:
         raise InvalidTimingError(f"has no stream to be read on: {error}") from error
-    allocated_bytes = _allocated_on(streams[0], next(copies[0]))
+    allocated_bytes = _allocated_on(streams[0], workload.calls[0])
     fitting = streams[: max(1, _STREAMS_BYTES // max(1, allocated_bytes))]
-    count = max(len(fitting), len(copies))
-    for stream, calls in islice(zip(cycle(fitting), cycle(copies), strict=False), 1, count):
+    for stream, calls in islice(_turns(workload, fitting), 1, len(fitting)):
         with torch.cuda.stream(stream):
             next(calls)()
     torch.cuda.synchronize()
@@ -112,9 +122,11 @@ def _give_up_kept(persistence: Persistence) -> None:
         persistence.end()
 
 
-@cache
 def _flush_buffer(device: str) -> torch.Tensor:
-    """What is written to flush the L2: the same for both sides, wherever it lies."""
-    l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
-    size = max(2 * l2_bytes, _LEAST_FLUSH_BYTES)
-    return torch.empty(size, dtype=torch.uint8, device=device)
+    """What is written to flush the L2: for two sides the same, wherever it lies."""
+    buffer = _buffers.get(device)
+    if buffer is None:
+        l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+        size = max(2 * l2_bytes, _LEAST_FLUSH_BYTES)
+        _buffers[device] = buffer = torch.empty(size, dtype=torch.uint8, device=device)
+    return buffer

@@ -5,22 +5,92 @@ copies of one cubin lay 0.01 to 0.04 µs apart, some 0.1 µs, each as far in the
 (2026-11-30). In one place a figure would be that place's, and of two sides one would seem slower.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from time import monotonic
 
 from perfci.binary.jit import is_compiled_as_it_is
-from perfci.build import Build
+from perfci.checking.check import is_sound, synchronise
 from perfci.entry import Entry, load_again
+from perfci.workers.side import Side, blaming
 
 COPIES = 8
-"""In how many places, the first among them."""
+"""In how many places code is read, the first among them."""
+_MOST_S = 3.0
+"""How long loading may take: a library that computes tables when it is loaded has fewer."""
 
 
-def load_copies(build: Build, entry: Entry) -> Sequence[Entry]:
-    """A variant that is loaded, again at so many other places.
+class Copies:
+    """What has been loaded again in this process, for the next cells of the same variants."""
 
-    None of what an autotuner or ``torch.compile`` would choose anew each time, nor of extensions,
-    which may register by name what a process can have only once. Raises what loading raises.
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._loaded: dict[tuple[Entry, ...], list[tuple[Entry, ...]]] = {}
+
+    def add(self, sides: Sequence[Side], modules: AbstractContextManager[None]) -> None:
+        """Give sides, which are laid out, as many copies each as there could be of all.
+
+        A side's own ``modules`` are those that it is loaded among. Raises SideError
+        where a call of a copy leaves a device that nothing can be judged on.
+        """
+        entries = tuple(side.subject.entry for side in sides)
+        if not all(map(_can_be_copied, sides)):
+            return
+        if entries in self._loaded:
+            for copies in self._loaded[entries]:
+                _bind(sides, copies)
+            return
+        self._loaded[entries] = []
+        with modules:
+            self._loaded[entries].extend(self._load(sides))
+
+    def _load(self, sides: Sequence[Side]) -> Iterator[tuple[Entry, ...]]:
+        """Copies that have been called once, until one cannot be had.
+
+        A GPU's driver loads code at its first launch. The sides take turns at it, so that their
+        code lies in the same part of memory.
+        """
+        end_s = monotonic() + _MOST_S
+        for _ in range(COPIES - 1):
+            copies: list[Entry] = []
+            for side in sides:
+                with suppress(Exception):  # what can be there only once is read in one place
+                    copies.append(load_again(side.build))
+            if len(copies) < len(sides) or not self._run(sides, copies):
+                return
+            yield tuple(copies)
+            if monotonic() > end_s:
+                return
+
+    def _run(self, sides: Sequence[Side], copies: Sequence[Entry]) -> bool:
+        """Whether a copy of each side could be called; the sides have them then."""
+        _bind(sides, copies)
+        for side in sides:
+            try:
+                side.copies[-1][0]()
+                synchronise(self._device)
+            except Exception:
+                if not is_sound(self._device):
+                    with blaming(side):
+                        raise
+                for each in sides:
+                    each.copies.pop()
+                return False
+        return True
+
+
+def _bind(sides: Sequence[Side], copies: Sequence[Entry]) -> None:
+    for side, entry in zip(sides, copies, strict=True):
+        side.add_copy(entry)
+
+
+def _can_be_copied(side: Side) -> bool:
+    """Whether a variant is the same code when it is loaded again, and nothing but that.
+
+    So it is with a library, and a module whose Triton functions are its own and compiled as they
+    are. An autotuner or ``torch.compile`` would choose anew, and extensions may register by name
+    what a process can have only once.
     """
-    if build.variant.kind == "c" or is_compiled_as_it_is(entry.namespace):
-        return [load_again(build) for _ in range(COPIES - 1)]
-    return []
+    kind = side.build.variant.kind
+    namespace = side.subject.entry.namespace
+    return kind == "c" or (kind == "python" and is_compiled_as_it_is(namespace))

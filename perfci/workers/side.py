@@ -41,22 +41,23 @@ class Side:
             arguments=self.arguments, outputs=self.outputs, calls=self.calls, copies=self.copies
         )
 
-    def lay_out(self, arguments: list[Arguments], copies: Sequence[Entry] = ()) -> None:
-        """Bind arguments, which another side may have too, to outputs of its own.
-
-        ``copies`` are the entry loaded again.
-        """
+    def lay_out(self, arguments: list[Arguments]) -> None:
+        """Bind arguments, which another side may have too, to outputs of its own."""
         self.arguments = arguments
         self.templates = output_templates(self.subject)
         self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
-        self.calls, *self.copies = (
-            [
-                entry.bind(each, into.tensors)
-                for each, into in zip(self.arguments, self.outputs, strict=True)
-            ]
-            for entry in (self.subject.entry, *copies)
-        )
+        self.calls = self._bound(self.subject.entry)
         self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
+
+    def add_copy(self, entry: Entry) -> None:
+        """Have the calls once more, of the entry loaded again."""
+        self.copies.append(self._bound(entry))
+
+    def _bound(self, entry: Entry) -> list[Call]:
+        return [
+            entry.bind(each, into.tensors)
+            for each, into in zip(self.arguments, self.outputs, strict=True)
+        ]
 
     def open_reader(self, name: str) -> Reader:
         """What reads this side by a timer; what goes wrong in it is this side's."""

@@ -9,7 +9,6 @@ import random
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import zip_longest
 from time import monotonic
 
 import torch
@@ -25,6 +24,7 @@ from perfci.checking.check import (
     is_sound,
 )
 from perfci.checking.inputs import (
+    Arguments,
     Reference,
     describe,
     load_reference,
@@ -47,7 +47,7 @@ from perfci.outcome import Outcome, Timing, require_pair
 from perfci.plan import Gauge, Limits, Target, Task
 from perfci.timers import TIMERS, InvalidTimingError, Reader
 from perfci.timers.sampling import measure_in_turns
-from perfci.workers.copies import load_copies
+from perfci.workers.copies import Copies
 from perfci.workers.isolation import own_modules
 from perfci.workers.partner import Partner, PartnerEndedError, PartnerInvalidError
 from perfci.workers.side import Side, SideError, blaming, refuse, said_by_other, said_of
@@ -65,7 +65,7 @@ class Bench:
         self._partner = partner
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
-        self._copied: dict[Entry, Sequence[Entry]] = {}
+        self._copies = Copies(target.name)
         self._weaknesses: dict[tuple[str, str], str] = {}
         is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
         self._surroundings = read_surroundings()
@@ -173,16 +173,6 @@ class Bench:
             tolerance=build.variant.declaration.tolerance,
         )
 
-    def _copies(self, task: Task, side: Side) -> Sequence[Entry]:
-        """A side's code at other places of a GPU's memory."""
-        entry = side.subject.entry
-        if self._device == "cpu":
-            return ()
-        if entry not in self._copied:
-            with _modules_of(task):
-                self._copied[entry] = load_copies(side.build, entry)
-        return self._copied[entry]
-
     def _reference(self, kernel: Kernel) -> Reference:
         if kernel.name not in self._references:
             self._references[kernel.name] = load_reference(kernel)
@@ -194,13 +184,7 @@ class Bench:
             with torch.no_grad():
                 if self._partner is not None:
                     self._partner.agree()
-                with blaming(sides[0]):
-                    # The same for both: where inputs lie in memory must favour neither.
-                    arguments = [draw(sides[0].subject, seed) for seed in task.timing_seeds]
-                for side in sides:
-                    with blaming(side):
-                        side.lay_out(arguments, self._copies(task, side))
-                _call_copies(sides)
+                arguments = self._lay_out(task, sides)
                 self._read_timers(task, sides)
                 with blaming(sides[0]):
                     changed = find_change(sides[0].subject, arguments, task.timing_seeds)
@@ -228,6 +212,18 @@ class Bench:
                 timings=tuple(side.timings),
                 invalid=tuple(side.invalid),
             )
+
+    def _lay_out(self, task: Task, sides: Sequence[Side]) -> list[Arguments]:
+        """Make what the sides are timed on: arguments for all, outputs and copies for each."""
+        with blaming(sides[0]):
+            # The same for both: where inputs lie in memory must favour neither.
+            arguments = [draw(sides[0].subject, seed) for seed in task.timing_seeds]
+        for side in sides:
+            with blaming(side):
+                side.lay_out(arguments)
+        if self._device != "cpu":
+            self._copies.add(sides, _modules_of(task))
+        return arguments
 
     def _read_timers(self, task: Task, sides: Sequence[Side]) -> None:
         """What each timer reads of the sides in turns, and why one could not."""
@@ -285,17 +281,6 @@ class Bench:
 def _modules_of(task: Task) -> AbstractContextManager[None]:
     """Where two sides are loaded, each has modules of its own."""
     return own_modules() if task.other is not None else nullcontext()
-
-
-def _call_copies(sides: Sequence[Side]) -> None:
-    """Call each copy of the code once, the sides in turns.
-
-    A GPU's driver loads code at its first launch: so both sides' lies in the same part of memory.
-    """
-    for copies in zip_longest(*([(side, each) for each in side.copies] for side in sides)):
-        for side, calls in filter(None, copies):
-            with blaming(side):
-                calls[0]()
 
 
 def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:

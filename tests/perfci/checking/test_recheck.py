@@ -1,10 +1,22 @@
 """A variant that answers from memory when it is timed is found out, and an honest one never."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import scratch
+import torch
+
+from perfci.build import build
+from perfci.checking.check import Subject, WrongError, draw, output_templates
+from perfci.checking.inputs import load_reference
+from perfci.checking.outputs import GuardedOutputs
+from perfci.checking.recheck import TimedSets, find_memory, judge_alone
+from perfci.config import load_config
+from perfci.entry import load_entry
+from perfci.kernel import discover
 
 _CASES = """\
 [[bench]]
@@ -102,3 +114,58 @@ def test_what_was_timed_is_the_work_of_the_kernel(
     row = rows[variant, "timed"]
     assert row["status"] == status, row["message"]
     assert message in row["message"]
+
+
+def _timed(root: Path, *copies: Callable[..., torch.Tensor]) -> tuple[Subject, TimedSets]:
+    """An honest variant's sets, and further copies of its code that are something else."""
+    scratch.write_kernel(root, cases__toml=_CASES, honest__py=_HONEST)
+    config = load_config(root, environment={}, cache=root / "cache")
+    (kernel,) = discover(config.kernels)
+    (built,) = build(kernel.variants, config)
+    subject = Subject(
+        entry=load_entry(built),
+        reference=load_reference(kernel),
+        kernel=kernel,
+        case=kernel.cases[0],
+        device="cpu",
+    )
+    arguments = [draw(subject, seed) for seed in (1, 2)]
+    outputs = [GuardedOutputs(output_templates(subject)) for _ in arguments]
+    calls = [
+        subject.entry.bind(each, into.tensors)
+        for each, into in zip(arguments, outputs, strict=True)
+    ]
+    others = [[lambda run=run, given=given: run(**given) for given in arguments] for run in copies]
+    return subject, TimedSets(arguments=arguments, outputs=outputs, calls=calls, copies=others)
+
+
+def _honest(x: torch.Tensor, a: float, b: float) -> torch.Tensor:
+    return torch.stack([a * x + b] * 24).sort(0).values[0]
+
+
+def _answering_from_memory() -> Callable[..., torch.Tensor]:
+    known: dict[bytes, torch.Tensor] = {}
+
+    def run(x: torch.Tensor, a: float, b: float) -> torch.Tensor:
+        key = x[:8].numpy().tobytes()
+        if key not in known:
+            known[key] = _honest(x, a, b)
+        return known[key].clone()
+
+    return run
+
+
+def test_one_wrong_copy_of_the_code_is_enough(tmp_path: Path) -> None:
+    judge_alone(*_timed(tmp_path / "right", *[_honest] * 7))
+    wrong = [*[_honest] * 6, lambda x, a, b: a * x + b + 1]
+    with pytest.raises(WrongError, match="error"):
+        judge_alone(*_timed(tmp_path / "wrong", *wrong))
+
+
+def test_a_copy_that_answers_from_memory_is_found(tmp_path: Path) -> None:
+    """It is one of several that is looked at in a pass, so it takes a few passes."""
+    subject, sets = _timed(tmp_path / "remembers", *[_answering_from_memory() for _ in range(7)])
+    said = [find_memory(subject, sets, 1) for _ in range(6)]
+    assert any("it remembers outputs" in each for each in said)
+    subject, sets = _timed(tmp_path / "honest", *[_honest] * 7)
+    assert find_memory(subject, sets, 1) == ""

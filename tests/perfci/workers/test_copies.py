@@ -1,85 +1,129 @@
-"""Which variants are loaded to further places, and that these are the same code once more."""
+"""Which variants are loaded to further places, how often, and what a copy that fails is.
 
-from collections.abc import Callable
+On the CPU, where a pass makes no copies: what makes them is the same.
+"""
+
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 import scratch
 import torch
 
-from perfci.build import Build, build
+from perfci.build import build
+from perfci.checking.check import Subject, draw
+from perfci.checking.inputs import load_reference
 from perfci.config import load_config
 from perfci.entry import load_entry
 from perfci.kernel import discover
-from perfci.workers.copies import COPIES, load_copies
-from perfci.workers.side import Side, SideError
-from perfci.workers.worker import _call_copies
+from perfci.workers import copies as made
+from perfci.workers.copies import COPIES, Copies
+from perfci.workers.side import Side
 
-_COUNTS = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ calls;")
+_TELLS_LOADS = (
+    "#include <cstdio>\n"
+    "static const bool told = [] {\n"
+    '  if (FILE *file = fopen("FOLDER/loads", "a")) fputs("NAME", file), fclose(file);\n'
+    "  return true;\n"
+    "}();\n"
+)
+_FAILS_THIRD = scratch.body(
+    '  FILE *file = fopen("FOLDER/loads", "r");\n'
+    "  int loads = 0;\n"
+    "  for (int each; file && (each = fgetc(file)) != EOF;) loads += each == 'b';\n"
+    "  if (file) fclose(file);\n"
+    '  if (loads > 3) return perfci_fail(call, "no more");'
+)
 
 
-def _built(root: Path, **variant: str) -> Build:
-    scratch.write_kernel(root, **variant)
+def _sides(root: Path, *texts: str) -> list[Side]:
+    """A side for each text of a C++ variant, of libraries named a, b and so on."""
+    return [
+        _side(root / name, (_TELLS_LOADS + text).replace("FOLDER", str(root)).replace("NAME", name))
+        for name, text in zip("ab", texts, strict=False)
+    ]
+
+
+def _side(root: Path, text: str, kind: str = "cpp") -> Side:
+    scratch.write_kernel(root, **{f"variant__{kind}": text})
     config = load_config(root, environment={}, cache=str(root / "cache"))
     (kernel,) = discover(config.kernels)
     (built,) = build(kernel.variants, config)
-    return built
-
-
-def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Path) -> None:
-    built = _built(tmp_path, counts__cpp=_COUNTS)
-    entry = load_entry(built)
-    x, y = torch.ones(1), torch.zeros(1)
-    entries = [entry, *load_copies(built, entry)]
-    calls = [each.bind({"x": x, "a": 0.0, "b": 0.0}, [y]) for each in entries]
-    seen = []
-    for call in [calls[0], *calls]:
-        call()
-        seen.append(y.item())
-    assert seen == [1.0, 2.0] + [1.0] * (COPIES - 1)
-    assert built.library is not None
-    assert not list(built.library.parent.glob(".again*"))
-
-
-@pytest.mark.parametrize("kind", ["python", "extension", "function"])
-def test_what_may_choose_anew_or_be_registered_once_is_not(tmp_path: Path, kind: str) -> None:
-    built = _built(tmp_path, variant__py=scratch.EAGER)
-    of_kind = replace(built, variant=replace(built.variant, kind=kind))
-    assert load_copies(of_kind, load_entry(built)) == []
-
-
-def _side(name: str, count: int, called: list[str], fails_at: int = -1) -> Side:
-    def copy(number: int) -> Callable[[], None]:
-        def call() -> None:
-            called.append(f"{name}{number}")
-            if number == fails_at:
-                raise ValueError(name)
-
-        return call
-
-    unused: Any = None
-    side = Side(number=0, build=unused, subject=unused)
-    side.copies = [[copy(number), cast("Any", unused)] for number in range(count)]
+    subject = Subject(
+        entry=load_entry(built),
+        reference=load_reference(kernel),
+        kernel=kernel,
+        case=kernel.cases[0],
+        device="cpu",
+    )
+    side = Side(number=0, build=built, subject=subject)
+    side.lay_out([draw(subject, seed) for seed in (1, 2)])
     return side
 
 
+def _loads(root: Path) -> str:
+    return (root / "loads").read_text()
+
+
+def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Path) -> None:
+    counts = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ b * 0 + calls;")
+    (side,) = _sides(tmp_path, counts.replace("a * ", "0 * "))
+    Copies("cpu").add([side], nullcontext())
+    assert len(side.copies) == COPIES - 1
+    first = side.outputs[0].tensors[0]
+    seen = []
+    for calls in (side.calls, *side.copies):
+        calls[0]()
+        seen.append(first.flatten()[0].item())
+    assert seen == [1.0] + [2.0] * (COPIES - 1)  # a copy has been called once where it was loaded
+    assert side.build.library is not None
+    assert not list(side.build.library.parent.glob(".again*"))
+
+
+def test_sides_take_turns_and_the_next_cell_has_the_same_copies(tmp_path: Path) -> None:
+    sides, copies = _sides(tmp_path, scratch.PLAIN, scratch.PLAIN), Copies("cpu")
+    for _ in range(2):
+        copies.add(sides, nullcontext())
+        assert _loads(tmp_path) == "ab" * COPIES
+        assert [len(side.copies) for side in sides] == [COPIES - 1] * 2
+        for side in sides:
+            side.copies.clear()
+
+
+def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> None:
+    sides = _sides(tmp_path, scratch.PLAIN, _FAILS_THIRD)
+    Copies("cpu").add(sides, nullcontext())
+    assert [len(side.copies) for side in sides] == [2, 2]
+    assert _loads(tmp_path) == "abababab"
+
+
+def test_what_takes_long_to_load_has_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made, "_MOST_S", 0.0)
+    (side,) = _sides(tmp_path, scratch.PLAIN)
+    Copies("cpu").add([side], nullcontext())
+    assert len(side.copies) == 1
+
+
 @pytest.mark.parametrize(
-    ("counts", "told"),
-    [((3, 3), "a0 b0 a1 b1 a2 b2"), ((2, 0), "a0 a1"), ((1, 3), "a0 b0 b1 b2"), ((2,), "a0 a1")],
+    ("kind", "is_triton", "count"),
+    [
+        ("python", True, COPIES - 1),
+        ("python", False, 0),
+        ("extension", True, 0),
+        ("function", True, 0),
+        ("c", False, COPIES - 1),
+    ],
 )
-def test_sides_take_turns_at_the_first_calls_of_their_copies(
-    counts: tuple[int, ...], told: str
+def test_what_may_choose_anew_or_be_registered_once_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_triton: bool, count: int
 ) -> None:
-    called: list[str] = []
-    _call_copies([_side(*each, called) for each in zip("ab", counts, strict=False)])
-    assert " ".join(called) == told
-
-
-def test_a_copy_that_fails_at_its_first_call_is_its_sides_fault() -> None:
-    called: list[str] = []
-    sides = [_side("a", 2, called), _side("b", 2, called, fails_at=1)]
-    with pytest.raises(SideError) as raised:
-        _call_copies(sides)
-    assert raised.value.side is sides[1]
+    """Triton is not where there is no GPU: tests/perfci/binary/test_jit.py says what has it."""
+    monkeypatch.setattr(made, "is_compiled_as_it_is", lambda _: is_triton)
+    monkeypatch.setattr(made, "load_again", lambda _: load_entry(built))
+    side = _side(tmp_path, scratch.EAGER, "py")
+    built = side.build
+    side.build = replace(built, variant=replace(built.variant, kind=kind))
+    Copies("cpu").add([side], nullcontext())
+    assert len(side.copies) == count
+    assert all(isinstance(calls[0](), torch.Tensor) for calls in side.copies)
