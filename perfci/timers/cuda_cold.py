@@ -1,14 +1,15 @@
 """One launch at a time with the L2 flushed: what a kernel costs whose data is not in cache.
 
-Before each launch more than twice the L2, at least 256 MiB, is written, so that the events bracket
-the kernel and not the host's launch. That drives out all but what a kernel has asked the L2 to
-keep, which is given up before: the driver does so at once and not in a stream's turn.
+Before each launch more than twice the L2, at least 256 MiB, is written. That drives out all but
+what a kernel has asked the L2 to keep, which is given up before: the driver does so at once and not
+in a stream's turn. While it is written the host hands over the launch and its events, so that these
+bracket the kernel and not the host's work.
 
-A launch is handed over when the last is done. Behind others a GPU begins the next one later, and
-every other one of a stream later still: on an H200 0.5 µs and 0.5 µs more, two sides by what each
-happens to be (2026-11-30). An empty kernel before every other sample lets all meet both alike, and
-batches take turns on several streams and copies of the code, so that what lies in the place of one
-of them averages out.
+No launch is handed over before the last is done. One that others wait behind began 0.5 µs later on
+an H200, and every other one of a stream 0.5 µs later still, so that it mattered which a side met
+(2026-11-30). An empty kernel before every other sample lets all meet both alike, and batches take
+turns on several streams and copies of the code, so that what lies in the place of one of them
+averages out.
 """
 
 import contextlib

@@ -1,10 +1,10 @@
 """Streams of which the mean is nearly the same in this process as in the next one.
 
 What a kernel costs from event to event depends on its stream. The GPU fetches a stream's launches
-from a place in memory that it shares with about four others which were created before or after
-it, and some places cost 0.14 µs a launch more than others. Which they are is drawn anew in every
-process. On one stream of each process an empty kernel's latency came out 0.1 µs apart from process
-to process, in the mean over 32 streams 0.025 µs (two H200, 18 processes on each, 2026-11-30).
+from a place in memory that it shares with some forty others which were created before or after it,
+and some places cost 0.1 µs a launch more than others. Which they are is drawn anew in every
+process. Ninety-six streams, every sixth of which is read on, lie in about four places (one H200,
+nine processes, 2026-11-30).
 """
 
 from functools import cache
@@ -21,9 +21,9 @@ Stream = torch.cuda.Stream
 
 @cache
 def scattered_streams(device: str) -> tuple[Stream, ...]:
-    """Streams of this process that do not share the places of their launches.
+    """Streams of this process in several places: many more are created than are used.
 
-    Many more are created than are used, so that these lie apart. Raises DriverError.
+    Raises DriverError.
     """
     create = Streams().create
     created = [create() for _ in range(_STREAMS * _CREATED_FOR_EACH)]

@@ -1,17 +1,21 @@
 """On a real GPU: copies of the code are timed, and judged as the first is."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import scratch
 
 from perfci.build import build
+from perfci.checking.check import Subject, draw
+from perfci.checking.inputs import load_reference
 from perfci.config import load_config
 from perfci.device import has_gpu_driver
 from perfci.entry import load_entry
 from perfci.kernel import discover
-from perfci.workers.copies import COPIES, load_copies
+from perfci.workers.copies import COPIES, Copies
+from perfci.workers.side import Side
 
 pytestmark = [
     pytest.mark.gpu,
@@ -64,7 +68,19 @@ def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
     config = load_config(tmp_path, environment={}, cache=str(tmp_path / "cache"))
     (kernel,) = discover(config.kernels)
     (built,) = build(kernel.variants, config)
-    assert len(load_copies(built, load_entry(built))) == count
+    subject = Subject(
+        entry=load_entry(built),
+        reference=load_reference(kernel),
+        kernel=kernel,
+        case=kernel.cases[0],
+        device="cuda:0",
+    )
+    side, copies = Side(number=0, build=built, subject=subject), Copies("cuda:0")
+    side.lay_out([draw(subject, seed) for seed in (1, 2)])
+    copies.add([side], nullcontext())
+    assert len(side.copies) == count
+    loaded = [subject.entry, *(entry for (entry,) in copies._loaded.get((subject.entry,), []))]
+    assert len({id(entry.namespace["axpb"]) for entry in loaded}) == count + 1
 
 
 @pytest.mark.parametrize(
