@@ -66,6 +66,19 @@ class State:
         ]
 
 
+def can_be_timed(sides: Sequence[State], timers: Sequence[str]) -> bool:
+    """Whether passes tell of a latency of the code's: no side failed, and a timer reads them all.
+
+    Of an anchor they tell of the machine alone.
+    """
+    cell = sides[0].cell
+    if is_anchor(cell.kernel.name) or not cell.case.timed or any(each.failure for each in sides):
+        return False
+    outcomes = [outcome for each in sides for _, outcome in each.outcomes]
+    invalid = {label for outcome in outcomes for label, _ in outcome.invalid}
+    return any(TIMERS[name].contract.label not in invalid for name in timers)
+
+
 def _read(state: State, contract: Contract) -> list[Pass]:
     """What was read of one side."""
     return set_apart(

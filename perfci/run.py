@@ -26,7 +26,7 @@ from perfci.outcome import Outcome, require_pair
 from perfci.plan import Limits, Target, Task
 from perfci.prepare import Prepared
 from perfci.progress import Observer
-from perfci.rows import State, rows_of
+from perfci.rows import State, can_be_timed, rows_of
 from perfci.selection import Cell, variants_of
 from perfci.timers import TIMERS, timers_on
 from perfci.workers.passes import PassServer
@@ -60,9 +60,17 @@ class Until(Protocol):
     waiting: Collection[tuple[str, str, str]] | None
 
     def is_over(
-        self, sides: Callable[[], Sequence[Sequence[Measurement]]], *, passes: int, spent_s: float
+        self,
+        sides: Callable[[], Sequence[Sequence[Measurement]]],
+        *,
+        passes: int,
+        spent_s: float,
+        can_go_on: bool,
     ) -> bool:
-        """Whether so many passes are enough; ``sides`` makes the rows of each side so far."""
+        """Whether so many passes are enough; ``sides`` makes the rows of each side so far.
+
+        ``can_go_on`` says whether any cell is left that could be timed.
+        """
         ...
 
 
@@ -133,7 +141,15 @@ def measure_pair(
             lambda: [_rows(states, timers, target) for states in sides],
             passes=complete,
             spent_s=spent_s,
+            can_go_on=any(
+                can_be_timed(each, timers)
+                for each in zip(*sides, strict=True)
+                if waits_for(each[0])
+            ),
         )
+
+    def waits_for(state: State) -> bool:
+        return isinstance(passes, int) or passes.waiting is None or state.name in passes.waiting
 
     first, second = _measure(
         [baseline, contender],
@@ -141,9 +157,7 @@ def measure_pair(
         target=target,
         server=server,
         is_over=is_over,
-        waits_for=lambda state: (
-            isinstance(passes, int) or passes.waiting is None or state.name in passes.waiting
-        ),
+        waits_for=waits_for,
         timers=timers,
         observer=observer,
     )

@@ -67,7 +67,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     config, target = sides.config, place.target
     where = environment(target.device, config)
     matching = _match(sides, selection, place)
-    same, timed = _part(matching.pairs, sides, place)
+    same, others, timed_count = _part(matching.pairs, sides, place)
     records = _Records(
         sides=sides,
         environments=tuple(recorded_in(each, where) for each in sides.installations),
@@ -78,12 +78,13 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
     spent_before_s = time.monotonic() - start_s
     rungs = Rungs(
         budget_s=budget_s - spent_before_s,
-        cells=max(1, sum(one.case.timed for one, _ in timed)),
+        cells=max(1, timed_count),
         find_waiting=lambda rows, look: name_waiting(
             decide(*records.as_sides(records.runs_of(rows)), rules, look=look)
         ),
     )
-    first, second = _measure_pairs(timed, sides, place, rungs)
+    has_anchors = sides.config.anchors and timed_count > 0
+    first, second = _measure_pairs(others, sides, place, rungs, has_anchors=has_anchors)
     new = _measure_new(() if first.interrupted else matching.new, sides, place)
     rows = (first.measurements, (*second.measurements, *new.measurements))
     runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
@@ -166,8 +167,8 @@ def _changed_modules(pair: tuple[Cell, Cell], sides: Sides, root: Path) -> list[
     ]
 
 
-def _part(pairs: Pairs, sides: Sides, place: Place) -> tuple[Pairs, Pairs]:
-    """The pairs that run the same code on both sides, and the others."""
+def _part(pairs: Pairs, sides: Sides, place: Place) -> tuple[Pairs, Pairs, int]:
+    """The pairs that run the same code on both sides, the others, how many of these are timed."""
     architectures = architectures_for(sides.config, place.target)
     builds: list[dict[tuple[str, str], Build]] = []
     for number in (0, 1):
@@ -176,18 +177,23 @@ def _part(pairs: Pairs, sides: Sides, place: Place) -> tuple[Pairs, Pairs]:
         builds.append({each.variant.key: each for each in built})
     same: list[tuple[Cell, Cell]] = []
     others: list[tuple[Cell, Cell]] = []
+    timed_count = 0
     for pair in pairs:
         one, other = (known[each.variant.key] for known, each in zip(builds, pair, strict=True))
-        (same if is_same_code(one, other) else others).append(pair)
-    return same, others
+        if is_same_code(one, other):
+            same.append(pair)
+            continue
+        others.append(pair)
+        timed_count += pair[0].case.timed and not (one.failed or other.failed)
+    return same, others, timed_count
 
 
 def _measure_pairs(
-    pairs: Pairs, sides: Sides, place: Place, rungs: Rungs
+    pairs: Pairs, sides: Sides, place: Place, rungs: Rungs, *, has_anchors: bool
 ) -> tuple[Measured, Measured]:
     if not pairs:
         return _NOTHING, _NOTHING
-    anchors = anchor_cells(place.target.device.kind) if sides.config.anchors else []
+    anchors = anchor_cells(place.target.device.kind) if has_anchors else []
     return measure_pair(
         [*(one for one, _ in pairs), *anchors],
         [*(other for _, other in pairs), *anchors],

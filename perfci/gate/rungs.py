@@ -19,6 +19,7 @@ class Ending(StrEnum):
     DECIDED = "decided"
     OUT_OF_PASSES = "out_of_passes"
     OUT_OF_TIME = "out_of_time"
+    NOTHING_LEFT = "nothing_left"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,11 +43,19 @@ class Rungs:
     _spent_s: float = 0.0
     _lasted_s: list[float] = field(default_factory=list)
 
-    def is_over(self, sides: Callable[[], Rows], *, passes: int, spent_s: float) -> bool:
-        """Whether so many passes are enough; ``spent_s`` is since the start."""
+    def is_over(
+        self, sides: Callable[[], Rows], *, passes: int, spent_s: float, can_go_on: bool
+    ) -> bool:
+        """Whether so many passes are enough; ``spent_s`` is since the start.
+
+        Where no cell can go on, the machine's anchors would be all that is measured.
+        """
         lasted_s, self._spent_s = spent_s - self._spent_s, spent_s
-        if passes == 0:
+        if passes == 0:  # the first checks as well what is not timed
             return False
+        if not can_go_on:
+            self.needed_s, self.ending = spent_s, Ending.NOTHING_LEFT
+            return True
         self._lasted_s.append(lasted_s)
         pace_s = find_pace(self._lasted_s)
         if passes == LOOKS[self.look]:

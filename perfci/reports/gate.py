@@ -301,6 +301,9 @@ def describe_ending(gate: Spent) -> str:
     if gate.ending is Ending.DECIDED:
         open_ones = any(each.verdict is Verdict.INCONCLUSIVE for each in gate.comparisons)
         return f"{passes}: {'more decide no more' if open_ones else 'every cell is decided'}"
+    if gate.ending is Ending.NOTHING_LEFT:
+        besides = "" if gate.comparisons else ", and nothing was compared"
+        return f"{passes}: nothing is left that could be timed on both sides{besides}"
     return f"{passes}: as many as there may be"
 
 

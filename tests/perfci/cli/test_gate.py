@@ -353,3 +353,50 @@ def test_a_project_may_lie_inside_of_a_repository(tmp_path: Path, call: Callable
     assert ended.code == 0, ended.err
     assert "testbed · scratch" in ended.out
     assert "1 cell runs the same code" in ended.out
+
+
+_WRONG = scratch.PLAIN.replace("+ b;", "- b;")
+_BROKEN = "int perfci_run(\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "verdict"),
+    [
+        (scratch.PLAIN, _WRONG, 1, "1 incorrect"),
+        (_WRONG, _WRONG + "int unused;\n", 0, "1 known incorrect"),
+        (scratch.PLAIN, _BROKEN, 9, "1 missing"),
+        (_BROKEN, _BROKEN + "int unused;\n", 9, "1 missing"),
+    ],
+    ids=["wrong", "wrong on both sides", "not built", "not built on both sides"],
+)
+def test_where_no_cell_can_be_timed_the_first_pass_is_the_last(
+    tmp_path: Path, before: str, after: str, code: int, verdict: str
+) -> None:
+    root = scratch.quick(tmp_path / "anchored", anchors=True)
+    scratch.write_kernel(root, plain__cpp=before)
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "one")
+    (root / "kernels/axpb/plain.cpp").write_text(after)
+    ended = scratch.perfci(root, "gate", "--base", "HEAD", "--case", "large")
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    assert verdict in ended.stdout
+    assert "1 pass in " in ended.stdout
+    assert ": nothing is left that could be timed on both sides" in ended.stdout
+    assert "pass 2:" not in ended.stderr
+
+
+def test_what_is_checked_alone_is_checked_once_and_no_anchor_is_timed(root: Path) -> None:
+    settings = (root / "pyproject.toml").read_text()
+    (root / "pyproject.toml").write_text(settings.replace("anchors = false", "anchors = true"))
+    scratch.commit_all(root, "Anchors")
+    (root / "kernels/axpb/plain.cpp").write_text(_WRONG)
+    ended = scratch.perfci(root, "gate", "--base", "HEAD", "--case", "odd")
+    assert ended.returncode == 1, ended.stderr
+    assert "nothing is left that could be timed on both sides" in ended.stdout
+    assert ("pass 1:" in ended.stderr, "pass 2:" in ended.stderr) == (True, False)
+    assert "perfci_copy" not in ended.stderr
+    (root / "kernels/axpb/plain.cpp").write_text(scratch.PLAIN + "int unused;\n")
+    right = scratch.perfci(root, "gate", "--base", "HEAD", "--case", "odd")
+    assert right.returncode == 9, right.stderr  # a comparison of nothing is no success
+    text = " ".join(right.stdout.split())
+    assert "nothing is left that could be timed on both sides, and nothing was compared" in text

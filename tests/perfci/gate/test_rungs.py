@@ -11,10 +11,14 @@ from perfci.gate.rungs import Ending, Rows, Rungs, find_pace
 _CELL: Name = ("rope", "tiled", "headline")
 
 
-def _climb(rungs: Rungs, *, pass_s: float, first_s: float = 0.0) -> tuple[int, float]:
-    """How many passes it takes and how long, of passes of that length."""
+def _climb(
+    rungs: Rungs, *, pass_s: float, first_s: float = 0.0, alive: int = LOOKS[-1] + 1
+) -> tuple[int, float]:
+    """How many passes it takes and how long, of passes of that length; some cell lives so many."""
     passes, spent_s = 0, 1.0
-    while not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=spent_s):
+    while not rungs.is_over(
+        lambda: [(), ()], passes=passes, spent_s=spent_s, can_go_on=passes < alive
+    ):
         passes += 1
         spent_s += first_s + pass_s if passes == 1 else pass_s
     return passes, spent_s
@@ -42,6 +46,14 @@ def test_only_the_cells_that_wait_get_further_passes() -> None:
     assert rungs.waiting == {_CELL}
 
 
+@pytest.mark.parametrize("alive", [0, 1, 3, LOOKS[1] + 1])
+def test_where_no_cell_can_go_on_it_ends_at_once_after_the_first_pass(alive: int) -> None:
+    rungs = _decided_at(len(LOOKS))
+    passes, spent_s = _climb(rungs, pass_s=1.0, alive=alive)
+    assert (passes, rungs.ending) == (max(1, alive), Ending.NOTHING_LEFT)
+    assert rungs.needed_s == spent_s
+
+
 def test_a_rung_that_would_outlast_the_budget_is_not_begun() -> None:
     rungs = _decided_at(3)
     rungs.budget_s = 100.0
@@ -53,9 +65,11 @@ def test_a_rung_that_would_outlast_the_budget_is_not_begun() -> None:
 def test_a_rung_of_fewer_cells_takes_less_time() -> None:
     rungs = _decided_at(1)
     rungs.budget_s, rungs.cells = 40.0, 10
-    assert not rungs.is_over(lambda: [(), ()], passes=0, spent_s=0.0)
+    assert not rungs.is_over(lambda: [(), ()], passes=0, spent_s=0.0, can_go_on=True)
     for passes in range(1, LOOKS[0] + 1):
-        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=5.0 * passes)
+        assert not rungs.is_over(
+            lambda: [(), ()], passes=passes, spent_s=5.0 * passes, can_go_on=True
+        )
     assert rungs.needed_s == pytest.approx(30.0 + 0.5 * (LOOKS[1] - LOOKS[0]))
 
 
@@ -94,10 +108,10 @@ def test_one_slow_pass_does_not_end_it() -> None:
     rungs = _decided_at(1)
     rungs.budget_s = 240.0
     spent_s = 0.0
-    assert not rungs.is_over(lambda: [(), ()], passes=0, spent_s=spent_s)
+    assert not rungs.is_over(lambda: [(), ()], passes=0, spent_s=spent_s, can_go_on=True)
     for passes, lasted_s in enumerate([40.0, 9.0, 9.0, 9.0, 9.0, 30.0], start=1):
         spent_s += lasted_s
-        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=spent_s)
+        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=spent_s, can_go_on=True)
     assert rungs.needed_s == pytest.approx(106.0 + 9.0 * (LOOKS[1] - LOOKS[0]))
 
 
@@ -105,7 +119,9 @@ def test_the_passes_of_a_rung_tell_of_those_that_are_left_of_it() -> None:
     rungs = _decided_at(2)
     rungs.cells = 10
     for passes in range(1, LOOKS[0] + 1):
-        assert not rungs.is_over(lambda: [(), ()], passes=passes, spent_s=10.0 * passes)
+        assert not rungs.is_over(
+            lambda: [(), ()], passes=passes, spent_s=10.0 * passes, can_go_on=True
+        )
     assert rungs.needed_s == pytest.approx(60.0 + 1.0 * (LOOKS[1] - LOOKS[0]))
-    assert not rungs.is_over(lambda: [(), ()], passes=LOOKS[0] + 1, spent_s=65.0)
+    assert not rungs.is_over(lambda: [(), ()], passes=LOOKS[0] + 1, spent_s=65.0, can_go_on=True)
     assert rungs.needed_s == pytest.approx(65.0 + 5.0 * (LOOKS[1] - LOOKS[0] - 1))
