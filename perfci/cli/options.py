@@ -11,7 +11,7 @@ import click
 
 from perfci.config import Config, child_environment, load_config
 from perfci.errors import UsageError
-from perfci.history.errors import NoStoreError
+from perfci.history.errors import NoStoreError, StoreError
 from perfci.history.stores import Store, open_store
 from perfci.kernel import Kernel, discover
 from perfci.selection import Selection
@@ -83,11 +83,13 @@ def open_to_record(config: Config) -> Store:
 
 
 def has_store(config: Config) -> bool:
-    """Whether the store is there already."""
+    """Whether the store is there; what may be wrong with it is for the command that uses it."""
     try:
         open_to_read(config).close()
     except NoStoreError:
         return False
+    except StoreError:
+        return True
     return True
 
 

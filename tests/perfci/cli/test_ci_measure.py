@@ -156,6 +156,24 @@ def test_a_gate_goes_by_the_noise_that_was_studied(root: Path, tmp_path: Path) -
         assert {run.trigger for run in kept.runs()} == {"noise"}
 
 
+def test_a_gate_goes_on_without_a_store_that_is_not_there_yet(root: Path, tmp_path: Path) -> None:
+    _change(root, f"// A comment.\n{scratch.PLAIN}")
+    store = tmp_path / "copy.db"
+    ended, parcel = _measure(root, "pull_request", "--store", str(store))
+    assert (ended.returncode, parcel.exit_code) == (0, 0), ended.stderr
+    assert f"{store}: not there yet, so that gates know of no study of noise" in ended.stderr
+    assert not store.exists()
+
+
+def test_a_store_that_is_none_leaves_a_parcel_that_says_so(root: Path, tmp_path: Path) -> None:
+    _change(root, f"// A comment.\n{scratch.PLAIN}")
+    store = tmp_path / "notes"
+    store.write_text("no database" * 100)
+    ended, parcel = _measure(root, "pull_request", "--store", str(store))
+    assert (ended.returncode, parcel.exit_code) == (6, 6), ended.stderr
+    assert "file is not a database" in parcel.steps[0].error
+
+
 def test_kernels_may_lie_in_another_folder(root: Path) -> None:
     (root / "kernels").rename(root / "ops")
     scratch.commit_all(root, "Move")

@@ -80,7 +80,7 @@ def test_what_does_not_say_what_to_install_is_a_side_s(
     (root / "requirements.txt").write_text("-e .\n")
     ended = call(root, "gate", "--base", "HEAD")
     assert (ended.code, ended.out) == (3, "")
-    assert "\nperfci: the head: requirements.txt: '-e .' would install" in ended.err
+    assert "perfci: the head: requirements.txt: '-e .' would install" in ended.err
 
 
 _BLOCKS = """\
