@@ -45,10 +45,10 @@ from perfci.entry import KernelError, load_entry
 from perfci.errors import DeviceError, PerfciError, UsageError
 from perfci.kernel import Case, Kernel, discover, skip_reason
 from perfci.lock import lock_device
+from perfci.prepare import architectures_for, build_all
 from perfci.progress import Observer, progress
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head
-from perfci.run import architectures_for, build_all
 from perfci.selection import Selection, select
 from perfci.workers.passes import PassServer
 

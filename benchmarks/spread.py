@@ -33,7 +33,7 @@ from perfci.config import apply_environment, child_environment, load_config
 from perfci.device import find_targets
 from perfci.kernel import discover
 from perfci.plan import Target
-from perfci.run import architectures_for
+from perfci.prepare import architectures_for
 from perfci.selection import Cell, Selection, select, variants_of
 from perfci.workers.passes import PassServer
 

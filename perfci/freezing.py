@@ -22,8 +22,8 @@ from perfci.history.model import Status
 from perfci.kernel import Case, Kernel, lacking_memory
 from perfci.outcome import Outcome
 from perfci.plan import Gauge, Target
+from perfci.prepare import limits_of
 from perfci.progress import Observer
-from perfci.run import limits_of
 from perfci.selection import Selection, chosen_cases
 from perfci.toolchain import torch_version
 from perfci.workers.passes import PassServer

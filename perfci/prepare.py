@@ -1,7 +1,8 @@
-"""Variants that compile at their first call (torch.compile, Triton) do it here, before any pass.
+"""What comes before passes: builds, what cannot be measured, and what a task may use.
 
-Their compilers keep what they make in caches under perfci's own; a marker says which variant has
-been through it for which case, so that an unchanged one is not prepared again.
+Variants that compile at their first call (torch.compile, Triton) do it here. Their compilers keep
+what they make in caches under perfci's own; a marker says which variant has been through it for
+which case, so that an unchanged one is not prepared again.
 """
 
 import hashlib
@@ -9,13 +10,79 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfci.build import Build
+from perfci.build import Build, build
 from perfci.config import Config
+from perfci.device import memory_bytes
 from perfci.history.model import Status
+from perfci.kernel import Variant, skip_reason
 from perfci.plan import Limits, Target, Task
 from perfci.progress import Observer
 from perfci.selection import Cell
 from perfci.workers.passes import PassServer
+
+_MEMORY_SHARE = 0.8
+
+
+def architectures_for(config: Config, target: Target | None) -> tuple[str, ...]:
+    """The architectures to compile for: those configured, else the device's own if it has one."""
+    capability = target.device.compute_capability if target else None
+    if config.architectures or capability is None:
+        return config.architectures
+    return (f"sm_{capability.replace('.', '')}",)
+
+
+def build_all(
+    variants: Sequence[Variant],
+    config: Config,
+    architectures: Sequence[str],
+    observer: Observer,
+) -> list[Build]:
+    """Build variants, telling the observer."""
+    return build(
+        variants,
+        config,
+        architectures=architectures,
+        on_step=lambda done, total, name: observer.step("build", done, total, name),
+    )
+
+
+def prepare_all(
+    cells: Sequence[Cell],
+    builds: Sequence[Build],
+    config: Config,
+    target: Target,
+    server: PassServer,
+    observer: Observer,
+) -> int:
+    """Let the variants that compile at their first call do so; how many cells that were."""
+    by_key = {each.variant.key: each for each in builds}
+    live = [(by_key[cell.variant.key], cell) for cell in cells if not reason_to_skip(cell, target)]
+    limits = limits_of(config, target)
+    return Prepared(config).fill(
+        live, server=server, target=target, limits=limits, observer=observer
+    )
+
+
+def limits_of(config: Config, target: Target) -> Limits:
+    """What a task may use on a device, as configured."""
+    memory = None
+    if config.memory_limit_gib is not None:
+        memory = int(config.memory_limit_gib * 2**30)
+    elif target.device.kind == "cpu":
+        memory = int(memory_bytes() * _MEMORY_SHARE)
+    return Limits(
+        timeout_s=config.timeout_s,
+        cell_budget_s=config.cell_budget_s,
+        memory_bytes=memory,
+    )
+
+
+def reason_to_skip(cell: Cell, target: Target) -> str:
+    """Why a cell cannot be measured on a device; empty where it can."""
+    device = target.device
+    return skip_reason(
+        cell.variant, cell.case, device.kind, device_memory_bytes=device.memory_bytes
+    )
 
 
 class Prepared:

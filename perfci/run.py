@@ -15,16 +15,13 @@ from typing import Protocol
 from perfci.anchors import ANCHOR_BUDGET_S
 from perfci.anchors.bounds import without_impossible
 from perfci.anchors.canary import without_unflushed
-from perfci.build import Build, build
 from perfci.config import Config
 from perfci.decision.precision import Precision
-from perfci.device import memory_bytes
 from perfci.gpu.clocks import ClockWatch, GpuEye
 from perfci.history.model import Measurement, Status, is_anchor
-from perfci.kernel import Variant, skip_reason
 from perfci.outcome import Outcome, require_pair
 from perfci.plan import Limits, Target, Task
-from perfci.prepare import Prepared
+from perfci.prepare import Prepared, architectures_for, build_all, limits_of, reason_to_skip
 from perfci.progress import Observer
 from perfci.rows import State, can_be_timed, rows_of
 from perfci.selection import Cell, variants_of
@@ -33,7 +30,6 @@ from perfci.workers.passes import PassServer
 
 FIRST_SEEDS = 3
 ROTATING_INPUTS = 4
-_MEMORY_SHARE = 0.8
 _SEED_BITS = 48
 
 
@@ -238,46 +234,6 @@ def _means_ns(states: Sequence[State], timers: Sequence[str]) -> list[list[float
     ]
 
 
-def architectures_for(config: Config, target: Target | None) -> tuple[str, ...]:
-    """The architectures to compile for: those configured, else the device's own if it has one."""
-    capability = target.device.compute_capability if target else None
-    if config.architectures or capability is None:
-        return config.architectures
-    return (f"sm_{capability.replace('.', '')}",)
-
-
-def build_all(
-    variants: Sequence[Variant],
-    config: Config,
-    architectures: Sequence[str],
-    observer: Observer,
-) -> list[Build]:
-    """Build variants, telling the observer."""
-    return build(
-        variants,
-        config,
-        architectures=architectures,
-        on_step=lambda done, total, name: observer.step("build", done, total, name),
-    )
-
-
-def prepare_all(
-    cells: Sequence[Cell],
-    builds: Sequence[Build],
-    config: Config,
-    target: Target,
-    server: PassServer,
-    observer: Observer,
-) -> int:
-    """Let the variants that compile at their first call do so; how many cells that were."""
-    by_key = {each.variant.key: each for each in builds}
-    live = [(by_key[cell.variant.key], cell) for cell in cells if not _skip_reason(cell, target)]
-    limits = limits_of(config, target)
-    return Prepared(config).fill(
-        live, server=server, target=target, limits=limits, observer=observer
-    )
-
-
 def _begin(
     cells: Sequence[Cell], config: Config, target: Target, observer: Observer
 ) -> list[State]:
@@ -288,20 +244,13 @@ def _begin(
     states = []
     for cell in cells:
         state = State(cell=cell, build=builds[cell.variant.key])
-        reason = _skip_reason(cell, target)
+        reason = reason_to_skip(cell, target)
         if reason:
             state.failure = Outcome(status=Status.SKIPPED, message=reason)
         elif state.build.failed:
             state.failure = Outcome(status=Status.BUILD_FAILED, message=state.build.message)
         states.append(state)
     return states
-
-
-def _skip_reason(cell: Cell, target: Target) -> str:
-    device = target.device
-    return skip_reason(
-        cell.variant, cell.case, device.kind, device_memory_bytes=device.memory_bytes
-    )
 
 
 def _one_pass(
@@ -397,17 +346,3 @@ def _seeds(count: int) -> Iterator[int]:
     """Seeds that no kernel can know."""
     source = random.SystemRandom()
     return (source.getrandbits(_SEED_BITS) for _ in range(count))
-
-
-def limits_of(config: Config, target: Target) -> Limits:
-    """What a task may use on a device, as configured."""
-    memory = None
-    if config.memory_limit_gib is not None:
-        memory = int(config.memory_limit_gib * 2**30)
-    elif target.device.kind == "cpu":
-        memory = int(memory_bytes() * _MEMORY_SHARE)
-    return Limits(
-        timeout_s=config.timeout_s,
-        cell_budget_s=config.cell_budget_s,
-        memory_bytes=memory,
-    )

@@ -33,8 +33,9 @@ from perfci.history.summary import cell as summarised
 from perfci.history.summary import run_summary
 from perfci.kernel import Kernel
 from perfci.modules import modules_in
+from perfci.prepare import architectures_for, build_all
 from perfci.recording import Subject
-from perfci.run import Measured, architectures_for, build_all, measure, measure_pair
+from perfci.run import Measured, measure, measure_pair
 from perfci.selection import Cell, why_skipped
 
 Sides = tuple[Side, Side]

@@ -22,9 +22,9 @@ from perfci.device import find_target
 from perfci.errors import ExitCode
 from perfci.kernel import discover
 from perfci.lock import lock_device
+from perfci.prepare import architectures_for, build_all, prepare_all
 from perfci.progress import progress
 from perfci.reports.columns import Column, lay_out
-from perfci.run import architectures_for, build_all, prepare_all
 from perfci.selection import Selection, select, variants_of
 from perfci.workers.passes import PassServer
 

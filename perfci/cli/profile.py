@@ -25,9 +25,9 @@ from perfci.history.plain import plain
 from perfci.kernel import discover
 from perfci.lock import lock_device
 from perfci.plan import Target
+from perfci.prepare import architectures_for, build_all, prepare_all
 from perfci.progress import progress
 from perfci.reports.profiles import profile_table
-from perfci.run import architectures_for, build_all, prepare_all
 from perfci.runs import newest_run_of
 from perfci.selection import Cell, Selection, select, variants_of, why_skipped
 from perfci.tools.profiler import Profile, profile, profiles_folder, require_profiler

@@ -10,9 +10,9 @@ from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history.plain import plain
 from perfci.lock import lock_device
 from perfci.plan import Target
+from perfci.prepare import architectures_for, build_all, prepare_all
 from perfci.progress import progress
 from perfci.reports.inspections import inspection_table
-from perfci.run import architectures_for, build_all, prepare_all
 from perfci.selection import Cell, variants_of, why_skipped
 from perfci.tools.sanitizer import Inspection, State, inspect, require_sanitizer
 from perfci.workers.passes import PassServer

@@ -36,9 +36,10 @@ from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Ve
 from perfci.history.summary import cell, run_summary
 from perfci.modules import modules_in
 from perfci.plan import Target
+from perfci.prepare import architectures_for, build_all
 from perfci.progress import Observer
 from perfci.recording import Subject
-from perfci.run import Measured, architectures_for, build_all, measure, measure_pair
+from perfci.run import Measured, measure, measure_pair
 from perfci.selection import Cell, Selection, refuse_unknown, variants_of
 from perfci.workers.passes import PassServer
 

@@ -13,9 +13,9 @@ from perfci.history.summary import cell
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
 from perfci.plan import Target
+from perfci.prepare import build_all
 from perfci.progress import LineObserver
 from perfci.rows import State, rows_of
-from perfci.run import build_all
 from perfci.selection import Selection, select
 from perfci.timers import TIMERS
 
