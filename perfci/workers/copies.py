@@ -5,7 +5,7 @@ copies of one cubin lay 0.01 to 0.04 µs apart, some 0.1 µs, each as far in the
 (2026-11-30). In one place a figure would be that place's, and of two sides one would seem slower.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from time import monotonic
 
@@ -19,6 +19,9 @@ COPIES = 8
 _MOST_S = 3.0
 """How long loading may take: a library that computes tables when it is loaded has fewer."""
 
+Modules = Callable[[], AbstractContextManager[None]]
+"""Where one side is loaded, without what another has imported."""
+
 
 class Copies:
     """What has been loaded again in this process, for the next cells of the same variants."""
@@ -27,11 +30,10 @@ class Copies:
         self._device = device
         self._loaded: dict[tuple[Entry, ...], list[tuple[Entry, ...]]] = {}
 
-    def add(self, sides: Sequence[Side], modules: AbstractContextManager[None]) -> None:
+    def add(self, sides: Sequence[Side], modules: Modules) -> None:
         """Give sides, which are laid out, as many copies each as there could be of all.
 
-        A side's own ``modules`` are those that it is loaded among. Raises SideError
-        where a call of a copy leaves a device that nothing can be judged on.
+        Raises SideError where a call of a copy leaves a device that nothing can be judged on.
         """
         entries = tuple(side.subject.entry for side in sides)
         if not all(map(_can_be_copied, sides)):
@@ -41,10 +43,9 @@ class Copies:
                 _bind(sides, copies)
             return
         self._loaded[entries] = []
-        with modules:
-            self._loaded[entries].extend(self._load(sides))
+        self._loaded[entries].extend(self._load(sides, modules))
 
-    def _load(self, sides: Sequence[Side]) -> Iterator[tuple[Entry, ...]]:
+    def _load(self, sides: Sequence[Side], modules: Modules) -> Iterator[tuple[Entry, ...]]:
         """Copies that have been called once, until one cannot be had.
 
         A GPU's driver loads code at its first launch. The sides take turns at it, so that their
@@ -54,7 +55,7 @@ class Copies:
         for _ in range(COPIES - 1):
             copies: list[Entry] = []
             for side in sides:
-                with suppress(Exception):  # what can be there only once is read in one place
+                with suppress(Exception), modules():  # what can be there only once is, once
                     copies.append(load_again(side.build))
             if len(copies) < len(sides) or not self._run(sides, copies):
                 return

@@ -9,6 +9,7 @@ import random
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 
 import torch
@@ -222,7 +223,7 @@ class Bench:
             with blaming(side):
                 side.lay_out(arguments)
         if self._device != "cpu":
-            self._copies.add(sides, _modules_of(task))
+            self._copies.add(sides, partial(_modules_of, task))
         return arguments
 
     def _read_timers(self, task: Task, sides: Sequence[Side]) -> None:

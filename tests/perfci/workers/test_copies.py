@@ -19,6 +19,7 @@ from perfci.entry import load_entry
 from perfci.kernel import discover
 from perfci.workers import copies as made
 from perfci.workers.copies import COPIES, Copies
+from perfci.workers.isolation import own_modules
 from perfci.workers.side import Side
 
 _TELLS_LOADS = (
@@ -35,6 +36,7 @@ _FAILS_THIRD = scratch.body(
     "  if (file) fclose(file);\n"
     '  if (loads > 3) return perfci_fail(call, "no more");'
 )
+_OFFSETS = "from perfci_test_offsets import OFFSET\n\n\ndef run(x, a, b):\n    return OFFSET\n"
 
 
 def _sides(root: Path, *texts: str) -> list[Side]:
@@ -69,7 +71,7 @@ def _loads(root: Path) -> str:
 def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Path) -> None:
     counts = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ b * 0 + calls;")
     (side,) = _sides(tmp_path, counts.replace("a * ", "0 * "))
-    Copies("cpu").add([side], nullcontext())
+    Copies("cpu").add([side], nullcontext)
     assert len(side.copies) == COPIES - 1
     first = side.outputs[0].tensors[0]
     seen = []
@@ -84,7 +86,7 @@ def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Pat
 def test_sides_take_turns_and_the_next_cell_has_the_same_copies(tmp_path: Path) -> None:
     sides, copies = _sides(tmp_path, scratch.PLAIN, scratch.PLAIN), Copies("cpu")
     for _ in range(2):
-        copies.add(sides, nullcontext())
+        copies.add(sides, nullcontext)
         assert _loads(tmp_path) == "ab" * COPIES
         assert [len(side.copies) for side in sides] == [COPIES - 1] * 2
         for side in sides:
@@ -93,7 +95,7 @@ def test_sides_take_turns_and_the_next_cell_has_the_same_copies(tmp_path: Path) 
 
 def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> None:
     sides = _sides(tmp_path, scratch.PLAIN, _FAILS_THIRD)
-    Copies("cpu").add(sides, nullcontext())
+    Copies("cpu").add(sides, nullcontext)
     assert [len(side.copies) for side in sides] == [2, 2]
     assert _loads(tmp_path) == "abababab"
 
@@ -101,8 +103,26 @@ def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> 
 def test_what_takes_long_to_load_has_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made, "_MOST_S", 0.0)
     (side,) = _sides(tmp_path, scratch.PLAIN)
-    Copies("cpu").add([side], nullcontext())
+    Copies("cpu").add([side], nullcontext)
     assert len(side.copies) == 1
+
+
+def test_each_side_is_loaded_again_among_modules_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(made, "is_compiled_as_it_is", lambda _: True)
+    sides = []
+    for name, offset in (("a", 1.0), ("b", 2.0)):
+        folder = tmp_path / name / "beside"
+        folder.mkdir(parents=True)
+        (folder / "perfci_test_offsets.py").write_text(f"OFFSET = {offset}\n")
+        text = f"import sys\n\nsys.path.insert(0, {str(folder)!r})\n" + _OFFSETS
+        with own_modules():
+            sides.append(_side(tmp_path / name, text, "py"))
+    Copies("cpu").add(sides, own_modules)
+    for side, offset in zip(sides, (1.0, 2.0), strict=True):
+        assert {calls[0]() for calls in (side.calls, *side.copies)} == {offset}
+        assert len(side.copies) == COPIES - 1
 
 
 @pytest.mark.parametrize(
@@ -124,6 +144,6 @@ def test_what_may_choose_anew_or_be_registered_once_has_none(
     side = _side(tmp_path, scratch.EAGER, "py")
     built = side.build
     side.build = replace(built, variant=replace(built.variant, kind=kind))
-    Copies("cpu").add([side], nullcontext())
+    Copies("cpu").add([side], nullcontext)
     assert len(side.copies) == count
     assert all(isinstance(calls[0](), torch.Tensor) for calls in side.copies)

@@ -77,7 +77,7 @@ def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
     )
     side, copies = Side(number=0, build=built, subject=subject), Copies("cuda:0")
     side.lay_out([draw(subject, seed) for seed in (1, 2)])
-    copies.add([side], nullcontext())
+    copies.add([side], nullcontext)
     assert len(side.copies) == count
     loaded = [subject.entry, *(entry for (entry,) in copies._loaded.get((subject.entry,), []))]
     assert len({id(entry.namespace["axpb"]) for entry in loaded}) == count + 1
