@@ -26,7 +26,7 @@ from perfci.history.model import (
 )
 from perfci.history.summary import cell as summarise_cell
 from perfci.history.summary import interquartile_mean
-from perfci.load import OTHERS_SHARE
+from perfci.load import OTHERS_SHARE, say_load
 
 SORTS = ("row", "kernel", "variant", "case", "timer", "status", "median", "error")
 _HEADINGS = {"row": "#", "median": "median", "error": "error / yardstick"}
@@ -51,9 +51,11 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
     shown = arrange([each for each in entries if not is_anchor(each.cell.kernel)], state)
     anchors = arrange([each for each in entries if is_anchor(each.cell.kernel)], state)
     kernel_count = sum(not is_anchor(each.cell.kernel) for each in entries)
+    load = say_load({"": [each.cell for each in entries]})
     return components.page(
         f"Run at {units.shorten_sha(run.commit.sha)}",
         _facts(run, repository_url),
+        html.P(load, className="beside") if load else "",
         _chosen(run.commit, entries, state),
         html.H2("Rows"),
         _filters(state, entries),

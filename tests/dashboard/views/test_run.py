@@ -1,8 +1,10 @@
 """Figures beside a row's latency, each in its own unit."""
 
 import pytest
+from records import beside_others
 
-from perfci.dashboard.views.run import _mean, _metric_text, _others
+from perfci.dashboard.states import RunState
+from perfci.dashboard.views.run import _mean, _metric_text, _others, show
 from perfci.history.model import Clock, Metric, Pass
 
 
@@ -31,3 +33,12 @@ def test_a_pass_in_quarantine_says_why_instead_of_a_mean() -> None:
     ]
     assert [_others(each) for each in (good, spoilt)] == ["not known", "1"]
     assert _others(Pass(index=2, samples_ns=(5.0,))) == "–"
+
+
+def test_a_busy_machine_is_said_once_below_the_facts(make) -> None:
+    run = make.run(0, [beside_others(make.cell(), 0.4), make.cell("b")])
+    said = "A busy machine: others used 40 % of the cores while 1 of 2 latencies was measured."
+    assert str(show(run, RunState(run_id=run.run_id), repository_url=None)).count(said) == 1
+    quiet = make.run(0, [make.cell(), make.cell("b")])
+    shown = str(show(quiet, RunState(run_id=quiet.run_id), repository_url=None))
+    assert "busy machine" not in shown
