@@ -6,6 +6,7 @@ configurations by timing them, so that what a cell was timed with is known only 
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from inspect import getattr_static
 from typing import Any
 
 from perfci.binary.elf import ElfError
@@ -49,8 +50,13 @@ def is_compiled_as_it_is(namespace: Mapping[str, object]) -> bool:
     return (
         bool(functions)
         and all(each is _unwrapped(each) and each.fn.__module__ == own for each in functions)
-        and not any(hasattr(each, _COMPILED_BY_DYNAMO) for each in namespace.values())
+        and not any(_is_compiled_by_dynamo(each) for each in namespace.values())
     )
+
+
+def _is_compiled_by_dynamo(value: object) -> bool:
+    """Asked without running what a variant's object does when it is asked for an attribute."""
+    return getattr_static(value, _COMPILED_BY_DYNAMO, None) is not None
 
 
 def _unwrapped(value: Any) -> Any:

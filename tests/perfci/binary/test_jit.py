@@ -32,6 +32,13 @@ class _Autotuner:
         self.fn = fn
 
 
+class _Refuses:
+    """What a variant may hold: it fails whoever asks it for anything."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
 _Function.__module__, _Autotuner.__module__ = "triton.runtime.jit", "triton.runtime.autotuner"
 
 
@@ -42,6 +49,7 @@ _Function.__module__, _Autotuner.__module__ = "triton.runtime.jit", "triton.runt
         ({"run": _named("own")}, False),
         ({"add": _Function("own"), "run": _named("own")}, True),
         ({"add": _Function("own"), "mul": _Function("own")}, True),
+        ({"add": _Function("own"), "late": _Refuses()}, True),
         ({"add": _Function("own"), "mul": _Function("helper")}, False),
         ({"add": _Function("own"), "best": _Autotuner(_Function("own"))}, False),
         ({"add": _Function("own"), "fast": SimpleNamespace(_torchdynamo_orig_callable=1)}, False),
