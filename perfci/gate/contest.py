@@ -32,7 +32,7 @@ from perfci.gate.verdicts import (
     without_haste,
 )
 from perfci.history import commits
-from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Verdict
+from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Status, Verdict
 from perfci.history.summary import cell, run_summary
 from perfci.modules import modules_in
 from perfci.plan import Target
@@ -110,7 +110,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         anchors=tuple(compare_anchors(before, after, floors=place.floors)),
         before=before,
         after=after,
-        runs=tuple(run for run in runs if run.measurements),
+        runs=tuple(run for run in map(_without_unpaired, runs) if run.measurements),
         passes=first.passes,
         ending=rungs.ending,
         budget_s=budget_s,
@@ -119,6 +119,15 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         interrupted=first.interrupted or new.interrupted,
         unwatched=first.unwatched or new.unwatched,
     )
+
+
+def _without_unpaired(run: Run) -> Run:
+    """A run as it is recorded: what only the other side kept from being timed is no failure of it.
+
+    Beside whole runs of that commit it would pass for one.
+    """
+    own = tuple(each for each in run.measurements if each.status is not Status.MISSING)
+    return replace(run, measurements=own)
 
 
 def thresholds_of(config: Config) -> Thresholds:

@@ -400,3 +400,17 @@ def test_what_is_checked_alone_is_checked_once_and_no_anchor_is_timed(root: Path
     assert right.returncode == 9, right.stderr  # a comparison of nothing is no success
     text = " ".join(right.stdout.split())
     assert "nothing is left that could be timed on both sides, and nothing was compared" in text
+
+
+@pytest.mark.parametrize("broken", [_WRONG, _BROKEN], ids=["wrong", "not built"])
+def test_a_gate_of_a_broken_head_leaves_its_base_what_it_was(root: Path, broken: str) -> None:
+    measured = scratch.perfci(root, "run", "--passes", "6", "--case", "large")
+    assert measured.returncode == 0, measured.stderr
+    (root / "kernels/axpb/plain.cpp").write_text(broken)
+    ended = scratch.perfci(root, "gate", "--base", "HEAD", "--case", "large")
+    assert ended.returncode in {1, 9}, ended.stderr
+    before = scratch.perfci(root, "compare", "HEAD", "HEAD")
+    assert before.returncode == 0, before.stdout + before.stderr
+    assert "missing" not in before.stdout
+    shown = scratch.perfci(root, "show", "HEAD")
+    assert "1 passed, 0 failed" in shown.stdout
