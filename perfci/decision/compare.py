@@ -177,6 +177,10 @@ def _compare_timed(
         low, high = change.mean - half, change.mean + half
         beyond = math.log1p(threshold)
         verdict, reason = _decide(low, high, beyond, significant=p_value <= alpha)
+        paired_passes = sum(map(len, ratios))
+        if 0 < paired_passes < FIRST_LOOK:
+            verdict = Verdict.INCONCLUSIVE
+            reason = f"{paired_passes} paired passes: fewer than {FIRST_LOOK} decide nothing"
         visible = least_change(change, threshold=threshold, alpha=alpha, family=len(cells))
         comparisons.append(
             Comparison(
@@ -188,7 +192,7 @@ def _compare_timed(
                 ratio=to_ratio(change.mean),
                 interval=(to_ratio(low), to_ratio(high)),
                 smallest_visible_change=to_ratio(visible) - 1.0,
-                paired_passes=sum(map(len, ratios)),
+                paired_passes=paired_passes,
                 is_studied=floors[pair.key].is_studied,
             )
         )

@@ -331,6 +331,19 @@ def test_few_passes_of_a_pair_take_no_other_runs_place(passes: int, paired: int)
     )
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.5, 0.5])
+def test_fewer_paired_passes_than_a_gate_looks_at_decide_nothing(factor: float) -> None:
+    """Where a gate that its budget ended is all that there is, as the gate itself said."""
+    quiet = stats.Spread(value=0.0001, degrees=100)
+    for passes, said in ((5, True), (6, False)):
+        before = _in_pair(cell([1000.0] * passes, run_id="a"), pair="p")
+        after = _in_pair(cell([factor * 1000.0] * passes, run_id="b"), pair="p")
+        floors = {key: Floor(unpaired=quiet, paired=quiet) for key in before.cells_by_key()}
+        (compared,) = compare(before, after, floors=floors)
+        assert (compared.verdict is Verdict.INCONCLUSIVE) is said
+        assert (compared.reason == "5 paired passes: fewer than 6 decide nothing") is said
+
+
 def test_cells_of_a_pair_without_the_same_passes_are_not_paired() -> None:
     before, after = cell(_RESTLESS, run_id="a"), cell(_RESTLESS[:4], run_id="b")
     compared = _only(_in_pair(before, pair="p"), _in_pair(after, pair="p"))
