@@ -24,6 +24,8 @@ _RUN_COLUMNS = (
     Column("failed", align="right"),
 )
 _LONGEST_TRIGGER = 8
+_SHORTEST_ID = 9
+"""``20261130T``: what is shorter could be a commit's SHA where it is typed again."""
 _VARIANT_COLUMNS = (
     Column("variant", shrinks=True),
     Column("kind"),
@@ -134,10 +136,10 @@ def name_commit(commit: Commit) -> str:
 
 
 def _find_telling_length(run_ids: Sequence[str]) -> int:
-    lengths = range(8, max(map(len, run_ids), default=8))
+    lengths = range(_SHORTEST_ID, max(map(len, run_ids), default=_SHORTEST_ID))
     return next(
         (each for each in lengths if len({run_id[:each] for run_id in run_ids}) == len(run_ids)),
-        max(map(len, run_ids), default=8),
+        max(map(len, run_ids), default=_SHORTEST_ID),
     )
 
 

@@ -140,3 +140,12 @@ def test_a_run_is_shown_by_its_id_and_a_commit_of_that_name_comes_first(
     scratch.git(recorded, "tag", run_id)
     assert "999999-0123abcd" in call(recorded, "show", run_id, "--store", store).out
     scratch.git(recorded, "tag", "-d", run_id)
+
+
+def test_what_is_listed_of_an_id_is_enough_to_show_the_run(
+    recorded: Path, call: Callable[..., Any]
+) -> None:
+    listed = call(recorded, "history", "ls").out.splitlines()
+    (run,) = _listed(call, recorded)
+    (name,) = [word for line in listed for word in line.split()[:1] if word in run["run_id"]]
+    assert call(recorded, "show", name).out == call(recorded, "show", "--run", run["run_id"]).out
