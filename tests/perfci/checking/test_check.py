@@ -6,16 +6,13 @@ from pathlib import Path
 
 import pytest
 import scratch
+from subjects import build_subject
 
-from perfci.build import build
 from perfci.checking.check import Subject, WrongError, check, find_truth, judge
-from perfci.checking.inputs import draw_inputs, load_reference
-from perfci.config import load_config
+from perfci.checking.inputs import draw_inputs
 from perfci.declaration import Tolerance
-from perfci.entry import load_entry
 from perfci.error_bounds import Bounds, OutputBound
 from perfci.history.model import Status
-from perfci.kernel import discover
 
 _OUTLIERS = """\
 [[check]]
@@ -35,16 +32,7 @@ count = 64
 def _subject(root: Path, source: str, cases: str = scratch.CASES) -> Subject:
     """A ``.py`` variant of the elementwise kernel at its first case."""
     scratch.write_kernel(root, cases__toml=cases, variant__py=source)
-    config = load_config(root, environment={}, cache=root / "cache")
-    (kernel,) = discover(config.kernels)
-    (built,) = build(kernel.variants, config)
-    return Subject(
-        entry=load_entry(built),
-        reference=load_reference(kernel),
-        kernel=kernel,
-        case=kernel.cases[0],
-        device="cpu",
-    )
+    return build_subject(root)[1]
 
 
 def test_an_error_that_is_no_number_is_never_recorded_as_none(tmp_path: Path) -> None:

@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 import scratch
 import torch
+from subjects import build_subject
 
-from perfci.build import build
 from perfci.checking.check import Subject, WrongError, draw, output_templates
-from perfci.checking.inputs import load_reference
 from perfci.checking.outputs import GuardedOutputs
 from perfci.checking.recheck import TimedSets, find_memory, judge_alone
-from perfci.config import load_config
-from perfci.entry import load_entry
-from perfci.kernel import discover
 
 _CASES = """\
 [[bench]]
@@ -119,16 +115,7 @@ def test_what_was_timed_is_the_work_of_the_kernel(
 def _timed(root: Path, *copies: Callable[..., torch.Tensor]) -> tuple[Subject, TimedSets]:
     """An honest variant's sets, and further copies of its code that are something else."""
     scratch.write_kernel(root, cases__toml=_CASES, honest__py=_HONEST)
-    config = load_config(root, environment={}, cache=root / "cache")
-    (kernel,) = discover(config.kernels)
-    (built,) = build(kernel.variants, config)
-    subject = Subject(
-        entry=load_entry(built),
-        reference=load_reference(kernel),
-        kernel=kernel,
-        case=kernel.cases[0],
-        device="cpu",
-    )
+    _, subject = build_subject(root)
     arguments = [draw(subject, seed) for seed in (1, 2)]
     outputs = [GuardedOutputs(output_templates(subject)) for _ in arguments]
     calls = [

@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 import scratch
+from subjects import build_subject
 
-from perfci.build import build
-from perfci.checking.check import Subject
-from perfci.checking.inputs import load_reference
 from perfci.checking.weakness import find_weakness
-from perfci.config import load_config
-from perfci.entry import load_entry
-from perfci.kernel import discover
 
 _CASES = """\
 [[check]]
@@ -24,6 +19,7 @@ distribution = "{distribution}"
 """
 _REFERENCE = """\
 import torch
+from subjects import build_subject
 
 
 def make_inputs(*, rows, columns, dtype, device, generator):
@@ -51,16 +47,7 @@ def _weakness(root: Path, returns: str, *, rows: int, columns: int) -> str:
     reference = _REFERENCE.format(returns=returns)
     variant = "def run(x):\n    return x\n"
     scratch.write_kernel(root, cases__toml=cases, reference__py=reference, variant__py=variant)
-    config = load_config(root, environment={}, cache=root / "cache")
-    (kernel,) = discover(config.kernels)
-    (built,) = build(kernel.variants, config)
-    subject = Subject(
-        entry=load_entry(built),
-        reference=load_reference(kernel),
-        kernel=kernel,
-        case=kernel.cases[0],
-        device="cpu",
-    )
+    _, subject = build_subject(root)
     return find_weakness(subject, 1, 2)
 
 

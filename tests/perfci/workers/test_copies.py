@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 import scratch
 import torch
+from subjects import build_subject
 
-from perfci.build import build
-from perfci.checking.check import Subject, draw
-from perfci.checking.inputs import load_reference
-from perfci.config import load_config
+from perfci.checking.check import draw
 from perfci.entry import load_entry
-from perfci.kernel import discover
 from perfci.workers import copies as made
 from perfci.workers.copies import COPIES, Copies
 from perfci.workers.isolation import own_modules
@@ -49,16 +46,7 @@ def _sides(root: Path, *texts: str) -> list[Side]:
 
 def _side(root: Path, text: str, kind: str = "cpp") -> Side:
     scratch.write_kernel(root, **{f"variant__{kind}": text})
-    config = load_config(root, environment={}, cache=str(root / "cache"))
-    (kernel,) = discover(config.kernels)
-    (built,) = build(kernel.variants, config)
-    subject = Subject(
-        entry=load_entry(built),
-        reference=load_reference(kernel),
-        kernel=kernel,
-        case=kernel.cases[0],
-        device="cpu",
-    )
+    built, subject = build_subject(root)
     side = Side(number=0, build=built, subject=subject)
     side.lay_out([draw(subject, seed) for seed in (1, 2)])
     return side

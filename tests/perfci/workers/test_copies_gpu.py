@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 import scratch
+from subjects import build_subject
 
-from perfci.build import build
-from perfci.checking.check import Subject, draw
-from perfci.checking.inputs import load_reference
-from perfci.config import load_config
+from perfci.checking.check import draw
 from perfci.device import has_gpu_driver
-from perfci.entry import load_entry
-from perfci.kernel import discover
 from perfci.workers.copies import COPIES, Copies
 from perfci.workers.side import Side
 
@@ -27,6 +23,7 @@ _TRITON = """\
 # perfci: devices = ["cuda"]
 # perfci: compiles = true
 import torch
+from subjects import build_subject
 import triton
 import triton.language as tl
 
@@ -65,16 +62,7 @@ def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
     tmp_path: Path, decorator: str, count: int
 ) -> None:
     scratch.write_kernel(tmp_path, programs__py=_TRITON.replace("DECORATED", decorator))
-    config = load_config(tmp_path, environment={}, cache=str(tmp_path / "cache"))
-    (kernel,) = discover(config.kernels)
-    (built,) = build(kernel.variants, config)
-    subject = Subject(
-        entry=load_entry(built),
-        reference=load_reference(kernel),
-        kernel=kernel,
-        case=kernel.cases[0],
-        device="cuda:0",
-    )
+    built, subject = build_subject(tmp_path, device="cuda:0")
     side, copies = Side(number=0, build=built, subject=subject), Copies("cuda:0")
     side.lay_out([draw(subject, seed) for seed in (1, 2)])
     copies.add([side], nullcontext)
