@@ -39,21 +39,24 @@ _REMEMBERED = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimedSets:
-    """The sets of arguments and outputs that took turns while a cell was timed, and their calls.
+class Place:
+    """A place of the code in memory: a call for each set of arguments, and where it writes."""
 
-    ``copies`` are the calls once more for each further place of the code.
-    """
-
-    arguments: Sequence[Arguments]
     outputs: Sequence[GuardedOutputs]
     calls: Sequence[Call]
-    copies: Sequence[Sequence[Call]] = ()
 
-    @property
-    def places(self) -> Sequence[Sequence[Call]]:
-        """The calls of every place."""
-        return [self.calls, *self.copies]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedSets:
+    """The sets of arguments that took turns while a cell was timed, in every place of the code."""
+
+    arguments: Sequence[Arguments]
+    places: Sequence[Place]
+
+    def is_overrun(self) -> bool:
+        """Whether something was written before or behind an output."""
+        outputs = {id(each): each for place in self.places for each in place.outputs}
+        return any(each.is_overrun() for each in outputs.values())
 
 
 def find_change(subject: Subject, arguments: Sequence[Arguments], seeds: Sequence[int]) -> str:
@@ -83,38 +86,40 @@ def judge_alone(subject: Subject, sets: TimedSets) -> None:
     """Judge calls by themselves on inputs never seen before.
 
     No two are of one set, so that one that does the work of all is not every one of them; which
-    they are is chosen only now. Every copy of the code is called. Raises WrongError.
+    they are is chosen only now. The code is called in every place. Raises WrongError.
     """
-    for index in random.sample(range(len(sets.calls)), k=min(_ALONE, len(sets.calls))):
+    overrun = sets.is_overrun()
+    count = len(sets.arguments)
+    for index in random.sample(range(count), k=min(_ALONE, count)):
         given, fresh = sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS))
         refill(given, fresh)
         truth = find_truth(subject, fresh)
-        for calls in sets.places:
-            for each in sets.outputs:
+        for place in sets.places:
+            for each in place.outputs:
                 each.poison()
-            returned = calls[index]()
+            returned = place.calls[index]()
             synchronise(subject.device)
             if changed := changed_input(given, fresh):
                 raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
             judge(subject, returned, truth)
-    if any(each.is_overrun() for each in sets.outputs):
+    if overrun or sets.is_overrun():
         raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
 
 
 def find_memory(subject: Subject, sets: TimedSets, seen_seed: int) -> str:
     """How much longer a call takes on inputs never seen before; empty where it does not.
 
-    It is a call of a copy of the code that is chosen only now. What else the machine does can look
+    It is a call in a place of the code that is chosen only now. What else the machine does can look
     so once, but not three times in a row. Afterwards the first set is as it was.
     """
     seen, ratio = draw(subject, seen_seed), math.inf
-    (calls,) = random.sample(sets.places, k=1)
+    (place,) = random.sample(sets.places, k=1)
     for _ in range(_LOOKS):
-        ratio = min(ratio, _ratio_of_new_to_seen(subject, sets.arguments[0], calls[0], seen))
+        ratio = min(ratio, _ratio_of_new_to_seen(subject, sets.arguments[0], place.calls[0], seen))
         if ratio <= _REMEMBERED:
             break
     refill(sets.arguments[0], seen)
-    sets.calls[0]()
+    sets.places[0].calls[0]()
     if ratio <= _REMEMBERED:
         return ""
     return f"takes {ratio:.1f} times as long on inputs that it has not seen: it remembers outputs"

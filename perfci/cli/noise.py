@@ -1,6 +1,6 @@
 """perfci noise: a testbed against itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,17 +28,19 @@ from perfci.config import Config
 from perfci.decision.noise import FEWEST_PASSES, LADDER, describe_noise
 from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets
-from perfci.history.model import NOISE_TRIGGER, Run
+from perfci.errors import ConfigurationError
+from perfci.history.model import NOISE_TRIGGER, Run, is_anchor
 from perfci.history.plain import plain
 from perfci.history.stores import Store
 from perfci.history.summary import cell, run_summary
+from perfci.kernel import Kernel
 from perfci.load import say_load
 from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.noise import noise_table
 from perfci.run import measure_pair
-from perfci.selection import Selection
+from perfci.selection import Cell, Selection
 from perfci.workers.passes import PassServer
 
 
@@ -84,9 +86,9 @@ def command(
 ) -> int:
     r"""Measure the same code as two sides, and say how far apart they come to lie.
 
-    For each cell: the spread from pass to pass, that of the two sides within a pass, and the least
-    slow-down that a number of paired passes would call. What is recorded is in no history; the
-    newest study of a testbed is what perfci compare takes for its noise.
+    For each cell that is timed: the spread from pass to pass, that of the two sides within a pass,
+    and the least slow-down that a number of paired passes would call. What is recorded is in no
+    history; the newest study of a testbed is what perfci compare takes for its noise.
 
     \b
     Example:
@@ -122,7 +124,7 @@ def _opened(request: _Request) -> Iterator[Store | None]:
 def _study(target: Target, request: _Request, store: Store | None) -> int:
     config = request.config
     subject = recording.here(config, None)
-    cells = choose_cells(config, subject.kernels, request.selection, target.device.kind)
+    cells = _choose_timed(config, subject.kernels, request.selection, target.device.kind)
     where = environment(target.device, config)
     started_at = datetime.now(UTC)
     with progress() as observer, lock_device(target.device):
@@ -158,6 +160,21 @@ def _study(target: Target, request: _Request, store: Store | None) -> int:
         click.echo(f"interrupted: {complete} were complete and are kept", err=True)
         raise KeyboardInterrupt
     return max(int(run_exit_code(run.measurements)) for run in runs)
+
+
+def _choose_timed(
+    config: Config, kernels: Sequence[Kernel], selection: Selection, kind: str
+) -> list[Cell]:
+    """The cells that are timed, of those chosen: whether others are right is no question here.
+
+    Raises ConfigurationError where there are none.
+    """
+    timed = [each for each in choose_cells(config, kernels, selection, kind) if each.case.timed]
+    if all(is_anchor(each.kernel.name) for each in timed):
+        raise ConfigurationError(
+            f"{config.kernels}: nothing that is timed on {kind} with this selection; choose others"
+        )
+    return timed
 
 
 def _show(request: _Request, runs: list[Run]) -> None:

@@ -49,7 +49,7 @@ class Reader:
     of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
     InvalidTimingError. Fewer than ``minimum_samples`` are not enough, and ``target`` is how closely
     their mean should be known. ``note`` is what whoever looks at the figures should know of them.
-    ``returned`` is what the first call returned where every batch writes it anew, as in a graph.
+    ``returned`` is what first calls returned where batches write it anew, as in graphs: of each.
     """
 
     call: Callable[[], object]
@@ -59,7 +59,7 @@ class Reader:
     minimum_samples: int = MINIMUM_SAMPLES
     target: float = TARGET
     note: str = ""
-    returned: object = None
+    returned: Sequence[object] = ()
 
 
 class Timer(Protocol):
@@ -92,14 +92,14 @@ TIMERS = {
         module="perfci.timers.cuda_cold",
         device="cuda",
         contract=Contract(
-            timer="cold", version=4, l2="flushed", warm_up="steady", inputs="rotating"
+            timer="cold", version=5, l2="flushed", warm_up="steady", inputs="rotating"
         ),
     ),
     "cuda_hot": TimerEntry(
         module="perfci.timers.cuda_hot",
         device="cuda",
         contract=Contract(
-            timer="hot", version=1, l2="resident", warm_up="steady", inputs="rotating"
+            timer="hot", version=2, l2="resident", warm_up="steady", inputs="rotating"
         ),
     ),
     "host": TimerEntry(

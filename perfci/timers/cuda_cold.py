@@ -25,8 +25,8 @@ from perfci.timers.cuda_places import Stream, scattered_streams
 from perfci.timers.cuda_stream import Blocker, Pair, timed
 
 _BATCH_SAMPLES = 20
-_TARGET = 0.003
-"""What the samples leave open of a ratio of two sides is 0.22 % then (one standard deviation)."""
+_TARGET = 0.0022
+"""What the samples leave open of a ratio of two sides is 0.16 % then (one standard deviation)."""
 _LEAST_FLUSH_BYTES = 256 * 2**20
 _STREAMS_BYTES = 2**30
 """What calls may keep in memory for the next ones: PyTorch does so for each stream by itself."""

@@ -74,8 +74,10 @@ class Blocker:
                 events_ns = begin.elapsed_time(pairs[-1][1]) * 1e6
                 left_ns = _largest_but_a_tenth([each.left_ns for each in done])
                 self._compare_clocks(events_ns, whole_ns, left_ns, readings=len(done))
-                # Not longer than is needed: the first call took long for what it loaded.
-                needed_ns = _HEADROOM * host_ns
+                # Not longer than is needed: the first call took long for what it loaded, and what
+                # is handed over before the first event, such as a flush, takes its time as well.
+                before_ns = begin.elapsed_time(pairs[0][0]) * 1e6 - self._block_ns
+                needed_ns = _HEADROOM * host_ns - max(0.0, before_ns)
                 self._block_ns = max(self._shortest_ns, min(self._block_ns, needed_ns))
                 return _between(pairs)
             if self._block_ns >= longest_ns:

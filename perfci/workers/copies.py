@@ -68,14 +68,14 @@ class Copies:
         _bind(sides, copies)
         for side in sides:
             try:
-                side.copies[-1][0]()
+                side.places[-1].calls[0]()
                 synchronise(self._device)
             except Exception:
                 if not is_sound(self._device):
                     with blaming(side):
                         raise
                 for each in sides:
-                    each.copies.pop()
+                    each.places.pop()
                 return False
         return True
 

@@ -1,5 +1,6 @@
 """One side of a cell while it is timed: what is called, what was read, and what was its fault."""
 
+import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,14 @@ from perfci.build import Build
 from perfci.checking.check import Subject, output_templates, synchronise
 from perfci.checking.inputs import Arguments, count_bytes
 from perfci.checking.outputs import GuardedOutputs, kept
-from perfci.checking.recheck import TimedSets
-from perfci.entry import Call, Entry
+from perfci.checking.recheck import Place, TimedSets
+from perfci.entry import Entry
 from perfci.outcome import Outcome, Timing
 from perfci.timers import TIMERS, Reader, Workload, timer
 from perfci.workers.footprint import add_footprint
+
+_SMALL_BYTES = 2**24
+"""How much all outputs of one place take at most for each place to have its own."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,9 +30,7 @@ class Side:
     subject: Subject
     arguments: list[Arguments] = field(default_factory=list)
     templates: tuple[Tensor, ...] = ()
-    outputs: list[GuardedOutputs] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    copies: list[list[Call]] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     set_bytes: int = 0
     timings: list[Timing] = field(default_factory=list)
     invalid: list[tuple[str, str]] = field(default_factory=list)
@@ -36,37 +38,38 @@ class Side:
 
     @property
     def sets(self) -> TimedSets:
-        """The sets of arguments and outputs that calls take turns on."""
-        return TimedSets(
-            arguments=self.arguments, outputs=self.outputs, calls=self.calls, copies=self.copies
-        )
+        """The sets of arguments that calls take turns on, in all places."""
+        return TimedSets(arguments=self.arguments, places=self.places)
 
     def lay_out(self, arguments: list[Arguments]) -> None:
         """Bind arguments, which another side may have too, to outputs of its own."""
         self.arguments = arguments
         self.templates = output_templates(self.subject)
-        self.outputs = [GuardedOutputs(self.templates) for _ in self.arguments]
-        self.calls = self._bound(self.subject.entry)
         self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
+        self.places = [_place(self.subject.entry, self.arguments, self._make_outputs())]
 
     def add_copy(self, entry: Entry) -> None:
-        """Have the calls once more, of the entry loaded again."""
-        self.copies.append(self._bound(entry))
+        """Have another place, of the entry loaded again; it writes elsewhere where that is small.
 
-    def _bound(self, entry: Entry) -> list[Call]:
-        return [
-            entry.bind(each, into.tensors)
-            for each, into in zip(self.arguments, self.outputs, strict=True)
-        ]
+        In a few places in memory a small kernel is slower, and one side could have met them.
+        """
+        is_small = len(self.arguments) * count_bytes(self.templates) <= _SMALL_BYTES
+        apart = entry.writes_outputs and is_small
+        outputs = self._make_outputs() if apart else self.places[0].outputs
+        self.places.append(_place(entry, self.arguments, outputs))
+
+    def _make_outputs(self) -> list[GuardedOutputs]:
+        return [GuardedOutputs(self.templates) for _ in self.arguments]
 
     def open_reader(self, name: str) -> Reader:
         """What reads this side by a timer; what goes wrong in it is this side's."""
+        first, *others = self.places
         workload = Workload(
-            calls=self.calls,
+            calls=first.calls,
             set_bytes=self.set_bytes,
             device=self.subject.device,
-            poison=lambda returned: _wipe(self.outputs[0], returned, self.arguments[0]),
-            copies=self.copies,
+            poison=lambda returned: _wipe(first.outputs[0], returned, self.arguments[0]),
+            copies=[each.calls for each in others],
         )
         with blaming(self):
             reader = timer(name).open_reader(workload)
@@ -82,23 +85,34 @@ class Side:
         return replace(reader, call=call, read=read)
 
     def keep_left(self, reader: Reader) -> None:
-        """Keep what a timer has left of the first set, to be judged once all have read."""
-        own = self.outputs[0].tensors if self.subject.entry.writes_outputs else None
-        written = own if own is not None else reader.returned
-        if written is not None:
+        """Keep what a timer has left of the first set, to be judged once all have read.
+
+        Of several that are written anew it is one that is chosen only now.
+        """
+        own = self.places[0].outputs[0].tensors
+        written = [own] if self.subject.entry.writes_outputs else reader.returned
+        if written:
             synchronise(self.subject.device)
-            self.left.append(kept(written))
+            self.left.append(kept(random.choice(written)))  # noqa: S311 — no secret
 
     def add_footprint(self, checked: Outcome) -> Outcome:
         """The outcome with what a call launches, and whatever else its run has left to see."""
         return add_footprint(
             checked,
-            self.calls[0],
+            self.places[0].calls[0],
             entry=self.subject.entry,
             build=self.build,
             outputs=self.templates,
             on_gpu=self.subject.device != "cpu",
         )
+
+
+def _place(
+    entry: Entry, arguments: Sequence[Arguments], outputs: Sequence[GuardedOutputs]
+) -> Place:
+    """What is bound to arguments, which all places share, and to outputs."""
+    calls = [entry.bind(each, into.tensors) for each, into in zip(arguments, outputs, strict=True)]
+    return Place(outputs=outputs, calls=calls)
 
 
 class SideError(Exception):

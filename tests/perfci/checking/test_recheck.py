@@ -12,7 +12,7 @@ from subjects import build_subject
 
 from perfci.checking.check import Subject, WrongError, draw, output_templates
 from perfci.checking.outputs import GuardedOutputs
-from perfci.checking.recheck import TimedSets, find_memory, judge_alone
+from perfci.checking.recheck import Place, TimedSets, find_memory, judge_alone
 
 _CASES = """\
 [[bench]]
@@ -123,7 +123,8 @@ def _timed(root: Path, *copies: Callable[..., torch.Tensor]) -> tuple[Subject, T
         for each, into in zip(arguments, outputs, strict=True)
     ]
     others = [[lambda run=run, given=given: run(**given) for given in arguments] for run in copies]
-    return subject, TimedSets(arguments=arguments, outputs=outputs, calls=calls, copies=others)
+    places = [Place(outputs=outputs, calls=each) for each in (calls, *others)]
+    return subject, TimedSets(arguments=arguments, places=places)
 
 
 def _honest(x: torch.Tensor, a: float, b: float) -> torch.Tensor:
@@ -147,6 +148,23 @@ def test_one_wrong_copy_of_the_code_is_enough(tmp_path: Path) -> None:
     wrong = [*[_honest] * 6, lambda x, a, b: a * x + b + 1]
     with pytest.raises(WrongError, match="error"):
         judge_alone(*_timed(tmp_path / "wrong", *wrong))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_was_written_beside_an_output_while_it_was_timed_is_found(
+    tmp_path: Path, place: int
+) -> None:
+    subject, sets = _timed(tmp_path, _honest)
+    apart = Place(
+        outputs=[GuardedOutputs(output_templates(subject)) for _ in sets.arguments],
+        calls=sets.places[1].calls,
+    )
+    sets = TimedSets(arguments=sets.arguments, places=[sets.places[0], apart])
+    judge_alone(subject, sets)
+    behind = sets.places[place].outputs[1].tensors[0]
+    behind.as_strided((1,), (1,), behind.storage_offset() + behind.numel()).fill_(0.0)
+    with pytest.raises(WrongError, match="writes outside of its output"):
+        judge_alone(subject, sets)
 
 
 def test_a_copy_that_answers_from_memory_is_found(tmp_path: Path) -> None:

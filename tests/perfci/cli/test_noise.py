@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import scratch
 
+from perfci.history.codec import read_run_file
 from perfci.history.stores import open_store
 
 
@@ -78,6 +79,21 @@ def test_a_study_goes_into_files_and_as_json(tmp_path: Path) -> None:
     assert cell["visible"] == sorted(cell["visible"], reverse=True)
     assert len(list((root / "files").glob("*.json.gz"))) == 2
     assert not (root / ".perfci").exists()
+
+
+def test_only_what_is_timed_is_looked_at(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root", anchors=True)
+    scratch.write_kernel(root)
+    scratch.git(root, "init", "-q")
+    scratch.commit_all(root, "first")
+    ended = scratch.call(root, "noise", "--passes", "3", "--out", "files")
+    assert ended.returncode == 0, ended.stderr
+    for path in (root / "files").glob("*.json.gz"):
+        rows = read_run_file(path).measurements
+        assert {row.case for row in rows if row.kernel == "axpb"} == {"large"}
+    ended = scratch.call(root, "noise", "--passes", "3", "--case", "odd", "--out", "files")
+    assert ended.returncode == 3
+    assert "nothing that is timed on cpu with this selection; choose others" in ended.stderr
 
 
 def test_too_few_passes_say_nothing_of_noise(tmp_path: Path) -> None:

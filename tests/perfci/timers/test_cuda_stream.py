@@ -115,6 +115,24 @@ def test_what_waits_for_the_device_now_and_then_is_not_read_by_the_other_calls(
         _read_cold(gpu, call, batches=5)
 
 
+@pytest.mark.parametrize(("host_ns", "is_blocked"), [(5 * _US, False), (60 * _US, True)])
+def test_what_is_handed_over_before_it_keeps_the_stream_busy_too(
+    gpu: _Gpu, host_ns: float, *, is_blocked: bool
+) -> None:
+    """A flush takes its time: once a host was late, it is given more if it needs about as long."""
+    blocker, late = Blocker(shortest_ns=0.0), iter([5 * _MS])
+
+    def call(_: int) -> None:
+        gpu.now_ns += next(late, host_ns)
+        gpu.launch(_KERNEL_NS)
+
+    _read_cold(gpu, call, blocker=blocker)
+    began_ns = gpu.now_ns
+    _read_cold(gpu, call, blocker=blocker)
+    longest_ns = 20 * (_FLUSH_NS + _KERNEL_NS + 10 * _US)
+    assert (gpu.now_ns - began_ns > longest_ns) == is_blocked
+
+
 def test_a_host_that_was_held_up_once_reads_the_batch_again(gpu: _Gpu) -> None:
     def call(number: int) -> None:
         gpu.now_ns += 5 * _MS if number == 7 else 0.0

@@ -15,6 +15,7 @@ from subjects import build_subject
 from perfci.checking.check import draw
 from perfci.entry import load_entry
 from perfci.workers import copies as made
+from perfci.workers import side as sides_made
 from perfci.workers.copies import COPIES, Copies
 from perfci.workers.isolation import own_modules
 from perfci.workers.side import Side
@@ -60,15 +61,26 @@ def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Pat
     counts = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ b * 0 + calls;")
     (side,) = _sides(tmp_path, counts.replace("a * ", "0 * "))
     Copies("cpu").add([side], nullcontext)
-    assert len(side.copies) == COPIES - 1
-    first = side.outputs[0].tensors[0]
+    assert len(side.places) == COPIES
     seen = []
-    for calls in (side.calls, *side.copies):
-        calls[0]()
-        seen.append(first.flatten()[0].item())
+    for place in side.places:
+        place.calls[0]()
+        seen.append(place.outputs[0].tensors[0].flatten()[0].item())
     assert seen == [1.0] + [2.0] * (COPIES - 1)  # a copy has been called once where it was loaded
     assert side.build.library is not None
     assert not list(side.build.library.parent.glob(".again*"))
+
+
+@pytest.mark.parametrize(("small_bytes", "count"), [(10**6, COPIES), (0, 1)])
+def test_each_place_writes_elsewhere_where_that_is_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, count: int
+) -> None:
+    monkeypatch.setattr(sides_made, "_SMALL_BYTES", small_bytes)
+    (side,) = _sides(tmp_path, scratch.PLAIN)
+    Copies("cpu").add([side], nullcontext)
+    written = {place.calls[0]()[0].data_ptr() for place in side.places}
+    assert len(written) == count
+    assert written == {place.outputs[0].tensors[0].data_ptr() for place in side.places}
 
 
 def test_sides_take_turns_and_the_next_cell_has_the_same_copies(tmp_path: Path) -> None:
@@ -76,15 +88,15 @@ def test_sides_take_turns_and_the_next_cell_has_the_same_copies(tmp_path: Path) 
     for _ in range(2):
         copies.add(sides, nullcontext)
         assert _loads(tmp_path) == "ab" * COPIES
-        assert [len(side.copies) for side in sides] == [COPIES - 1] * 2
+        assert [len(side.places) for side in sides] == [COPIES] * 2
         for side in sides:
-            side.copies.clear()
+            del side.places[1:]
 
 
 def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> None:
     sides = _sides(tmp_path, scratch.PLAIN, _FAILS_THIRD)
     Copies("cpu").add(sides, nullcontext)
-    assert [len(side.copies) for side in sides] == [2, 2]
+    assert [len(side.places) for side in sides] == [3, 3]
     assert _loads(tmp_path) == "abababab"
 
 
@@ -92,7 +104,7 @@ def test_what_takes_long_to_load_has_fewer(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(made, "_MOST_S", 0.0)
     (side,) = _sides(tmp_path, scratch.PLAIN)
     Copies("cpu").add([side], nullcontext)
-    assert len(side.copies) == 1
+    assert len(side.places) == 2
 
 
 def test_each_side_is_loaded_again_among_modules_of_its_own(
@@ -109,18 +121,18 @@ def test_each_side_is_loaded_again_among_modules_of_its_own(
             sides.append(_side(tmp_path / name, text, "py"))
     Copies("cpu").add(sides, own_modules)
     for side, offset in zip(sides, (1.0, 2.0), strict=True):
-        assert {calls[0]() for calls in (side.calls, *side.copies)} == {offset}
-        assert len(side.copies) == COPIES - 1
+        assert {place.calls[0]() for place in side.places} == {offset}
+        assert len(side.places) == COPIES
 
 
 @pytest.mark.parametrize(
     ("kind", "is_triton", "count"),
     [
-        ("python", True, COPIES - 1),
-        ("python", False, 0),
-        ("extension", True, 0),
-        ("function", True, 0),
-        ("c", False, COPIES - 1),
+        ("python", True, COPIES),
+        ("python", False, 1),
+        ("extension", True, 1),
+        ("function", True, 1),
+        ("c", False, COPIES),
     ],
 )
 def test_what_may_choose_anew_or_be_registered_once_has_none(
@@ -133,5 +145,5 @@ def test_what_may_choose_anew_or_be_registered_once_has_none(
     built = side.build
     side.build = replace(built, variant=replace(built.variant, kind=kind))
     Copies("cpu").add([side], nullcontext)
-    assert len(side.copies) == count
-    assert all(isinstance(calls[0](), torch.Tensor) for calls in side.copies)
+    assert len(side.places) == count
+    assert all(isinstance(place.calls[0](), torch.Tensor) for place in side.places)
