@@ -33,7 +33,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.gpu.launches",
     "perfci.checking.numerics",
     "perfci.checking.outputs",
-    "perfci.workers.copies",
+    "perfci.workers.places",
     "perfci.workers.crew",
     "perfci.workers.inside",
     "perfci.workers.outpost",

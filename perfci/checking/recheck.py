@@ -40,34 +40,27 @@ _REMEMBERED = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place of the code in memory: a call for each set of arguments, and where it writes."""
+    """Where code and data lie while a cell is timed: sets of arguments, and a call on each.
 
+    Some variants write to ``outputs``, which several places may have in common, as arguments.
+    """
+
+    arguments: Sequence[Arguments]
     outputs: Sequence[GuardedOutputs]
     calls: Sequence[Call]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedSets:
-    """The sets of arguments that took turns while a cell was timed, in every place of the code."""
-
-    arguments: Sequence[Arguments]
-    places: Sequence[Place]
-
-    def is_overrun(self) -> bool:
-        """Whether something was written before or behind an output."""
-        outputs = {id(each): each for place in self.places for each in place.outputs}
-        return any(each.is_overrun() for each in outputs.values())
-
-
-def find_change(subject: Subject, arguments: Sequence[Arguments], seeds: Sequence[int]) -> str:
+def find_change(subject: Subject, places: Sequence[Place], seeds: Sequence[int]) -> str:
     """The name of an argument that is no longer what was drawn from its seed; empty where all are.
 
     What a variant leaves alone when it is checked it may yet make easier for itself when timed.
     """
     synchronise(subject.device)
-    for given, seed in zip(arguments, seeds, strict=True):
-        if changed := changed_input(given, draw(subject, seed)):
-            return changed
+    drawn = [draw(subject, seed) for seed in seeds]
+    for place in places:
+        for given, kept in zip(place.arguments, drawn, strict=True):
+            if changed := changed_input(given, kept):
+                return changed
     return ""
 
 
@@ -82,19 +75,22 @@ def judge_left(subject: Subject, left: Sequence[object], seed: int) -> None:
             judge(subject, returned, truth)
 
 
-def judge_alone(subject: Subject, sets: TimedSets) -> None:
+def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
     """Judge calls by themselves on inputs never seen before.
 
-    No two are of one set, so that one that does the work of all is not every one of them; which
-    they are is chosen only now. The code is called in every place. Raises WrongError.
+    Of the first place no two are of one set, so that one that does the work of all is not every one
+    of them; which they are is chosen only now. Each other place is called once. What was written
+    while others took turns on its outputs is nobody's to answer for: the first place has its own.
+    Raises WrongError.
     """
-    overrun = sets.is_overrun()
-    count = len(sets.arguments)
-    for index in random.sample(range(count), k=min(_ALONE, count)):
-        given, fresh = sets.arguments[index], draw(subject, random.getrandbits(_SEED_BITS))
-        refill(given, fresh)
+    overrun = _is_overrun(places[:1])
+    count = len(places[0].arguments)
+    for looked, index in enumerate(random.sample(range(count), k=min(_ALONE, count))):
+        fresh = draw(subject, random.getrandbits(_SEED_BITS))
         truth = find_truth(subject, fresh)
-        for place in sets.places:
+        for place in places[:1] if looked else places:
+            given = place.arguments[index]
+            refill(given, fresh)
             for each in place.outputs:
                 each.poison()
             returned = place.calls[index]()
@@ -102,24 +98,30 @@ def judge_alone(subject: Subject, sets: TimedSets) -> None:
             if changed := changed_input(given, fresh):
                 raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
             judge(subject, returned, truth)
-    if overrun or sets.is_overrun():
+    if overrun or _is_overrun(places):
         raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
 
 
-def find_memory(subject: Subject, sets: TimedSets, seen_seed: int) -> str:
+def _is_overrun(places: Sequence[Place]) -> bool:
+    """Whether something was written before or behind an output."""
+    outputs = {id(each): each for place in places for each in place.outputs}
+    return any(each.is_overrun() for each in outputs.values())
+
+
+def find_memory(subject: Subject, places: Sequence[Place], seen_seed: int) -> str:
     """How much longer a call takes on inputs never seen before; empty where it does not.
 
-    It is a call in a place of the code that is chosen only now. What else the machine does can look
+    It is a call in a place that is chosen only now. What else the machine does can look
     so once, but not three times in a row. Afterwards the first set is as it was.
     """
     seen, ratio = draw(subject, seen_seed), math.inf
-    (place,) = random.sample(sets.places, k=1)
+    (place,) = random.sample(places, k=1)
     for _ in range(_LOOKS):
-        ratio = min(ratio, _ratio_of_new_to_seen(subject, sets.arguments[0], place.calls[0], seen))
+        ratio = min(ratio, _ratio_of_new_to_seen(subject, place.arguments[0], place.calls[0], seen))
         if ratio <= _REMEMBERED:
             break
-    refill(sets.arguments[0], seen)
-    sets.places[0].calls[0]()
+    refill(place.arguments[0], seen)
+    place.calls[0]()
     if ratio <= _REMEMBERED:
         return ""
     return f"takes {ratio:.1f} times as long on inputs that it has not seen: it remembers outputs"

@@ -26,14 +26,14 @@ class Workload:
 
     ``set_bytes`` is the size of one call's arguments and outputs. ``poison`` wipes what the first
     call has written and, given to it, what it returned; only calls that run again fill them.
-    ``copies`` are the same calls once more for each place that the code has been loaded to besides.
+    ``elsewhere`` is the same calls once more for each further place that code and data lie in.
     """
 
     calls: Sequence[Callable[[], object]]
     set_bytes: int
     device: str
     poison: Callable[[object], None] = lambda _: None
-    copies: Sequence[Sequence[Callable[[], object]]] = ()
+    elsewhere: Sequence[Sequence[Callable[[], object]]] = ()
 
 
 class InvalidTimingError(Exception):

@@ -8,8 +8,8 @@ bracket the kernel and not the host's work.
 No launch is handed over before the last is done. One that others wait behind began 0.5 µs later on
 an H200, and every other one of a stream 0.5 µs later still, so that it mattered which a side met
 (2026-11-30). An empty kernel before every other sample lets all meet both alike, and batches take
-turns on several streams and copies of the code, so that what lies in the place of one of them
-averages out.
+turns on many streams, and on the places in memory that code and data lie in, so that what is the
+matter with one of them averages out.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from perfci.timers import MINIMUM_SAMPLES, InvalidTimingError, Reader, Workload
 from perfci.timers.cuda_places import Stream, scattered_streams
 from perfci.timers.cuda_stream import Blocker, Pair, timed
 
-_BATCH_SAMPLES = 20
-_TARGET = 0.0022
-"""What the samples leave open of a ratio of two sides is 0.16 % then (one standard deviation)."""
+_BATCH_SAMPLES = 6
+_TARGET = 0.003
+"""What the samples leave open of a ratio of two sides is 0.22 % then (one standard deviation)."""
 _LEAST_FLUSH_BYTES = 256 * 2**20
 _STREAMS_BYTES = 2**30
 """What calls may keep in memory for the next ones: PyTorch does so for each stream by itself."""
@@ -65,12 +65,12 @@ def open_reader(workload: Workload) -> Reader:
         nonlocal stream, calls
         torch.cuda.synchronize()  # a stream does not wait for what others have to do
         with torch.cuda.stream(stream):
-            call()  # so that the multiprocessors have this copy's instructions
+            call()  # so that the multiprocessors have the instructions that lie in this place
             samples_ns = blocker.read(*[sample, shifted_sample] * (_BATCH_SAMPLES // 2))
         stream, calls = next(turns)
         return samples_ns
 
-    everywhere = _BATCH_SAMPLES * max(len(streams), 1 + len(workload.copies))
+    everywhere = _BATCH_SAMPLES * max(len(streams), 1 + len(workload.elsewhere))
     return Reader(
         call=call,
         begin=begin,
@@ -83,9 +83,9 @@ def open_reader(workload: Workload) -> Reader:
 def _turns(
     workload: Workload, streams: Sequence[Stream]
 ) -> Iterator[tuple[Stream, Iterator[Callable[[], object]]]]:
-    """On which stream each batch is read, and calls of which copy of the code, without end."""
-    copies = [cycle(calls) for calls in (workload.calls, *workload.copies)]
-    return zip(cycle(streams), cycle(copies), strict=False)
+    """On which stream each batch is read, and calls in which place, without end."""
+    places = [cycle(calls) for calls in (workload.calls, *workload.elsewhere)]
+    return zip(cycle(streams), cycle(places), strict=False)
 
 
 def _streams_for(workload: Workload) -> Sequence[Stream]:

@@ -1,6 +1,7 @@
 """What the CUDA timers share: a busy stream, so that no launch waits for the host."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 
@@ -15,6 +16,8 @@ _CLOCK_SLACK_NS = 500_000
 _CLOCK_SHARE = 0.05
 _LEFT_SLACK_NS = 50_000
 _MOST_DISAGREEMENTS = 5
+_READINGS = 20
+"""Of how many readings a tenth may be the host's fault."""
 
 Event = torch.cuda.Event
 Pair = tuple[Event, Event]
@@ -47,6 +50,7 @@ class Blocker:
 
     def __init__(self, *, shortest_ns: float = 200_000.0) -> None:
         self._shortest_ns = self._block_ns = shortest_ns
+        self._left_ns: deque[float] = deque(maxlen=_READINGS)
         self._disagreements = 0
 
     def read(self, *hand_overs: HandOver) -> list[float]:
@@ -72,7 +76,8 @@ class Blocker:
             if done[-1].in_time:
                 pairs = [pair for each in done for pair in each.pairs]
                 events_ns = begin.elapsed_time(pairs[-1][1]) * 1e6
-                left_ns = _largest_but_a_tenth([each.left_ns for each in done])
+                self._left_ns.extend(each.left_ns for each in done)
+                left_ns = _largest_but_a_tenth(self._left_ns)
                 self._compare_clocks(events_ns, whole_ns, left_ns, readings=len(done))
                 # Not longer than is needed: the first call took long for what it loaded, and what
                 # is handed over before the first event, such as a flush, takes its time as well.
@@ -109,9 +114,9 @@ class Blocker:
     ) -> None:
         """InvalidTimingError where the events and the host never agree how long it all took.
 
-        Neither all of the readings nor, but for a tenth, each: what a call leaves to another stream
-        is done when the next begins. Now and then it may be the host's fault, which an operating
-        system can keep from its work.
+        Neither all of the readings nor, but for a tenth of the last ones, each: what a call leaves
+        to another stream is done when the next begins. Now and then it may be the host's fault,
+        which an operating system can keep from its work.
         """
         apart_ns = abs(host_ns - events_ns)
         agree = apart_ns <= max(_CLOCK_SLACK_NS, _CLOCK_SHARE * host_ns)
@@ -130,7 +135,7 @@ class Blocker:
             )
 
 
-def _largest_but_a_tenth(figures: Sequence[float]) -> float:
+def _largest_but_a_tenth(figures: Collection[float]) -> float:
     return sorted(figures)[len(figures) - 1 - len(figures) // 10]
 
 

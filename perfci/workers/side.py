@@ -11,14 +11,11 @@ from perfci.build import Build
 from perfci.checking.check import Subject, output_templates, synchronise
 from perfci.checking.inputs import Arguments, count_bytes
 from perfci.checking.outputs import GuardedOutputs, kept
-from perfci.checking.recheck import Place, TimedSets
+from perfci.checking.recheck import Place
 from perfci.entry import Entry
 from perfci.outcome import Outcome, Timing
 from perfci.timers import TIMERS, Reader, Workload, timer
 from perfci.workers.footprint import add_footprint
-
-_SMALL_BYTES = 2**24
-"""How much all outputs of one place take at most for each place to have its own."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,7 +25,6 @@ class Side:
     number: int
     build: Build
     subject: Subject
-    arguments: list[Arguments] = field(default_factory=list)
     templates: tuple[Tensor, ...] = ()
     places: list[Place] = field(default_factory=list)
     set_bytes: int = 0
@@ -36,30 +32,25 @@ class Side:
     invalid: list[tuple[str, str]] = field(default_factory=list)
     left: list[object] = field(default_factory=list)
 
-    @property
-    def sets(self) -> TimedSets:
-        """The sets of arguments that calls take turns on, in all places."""
-        return TimedSets(arguments=self.arguments, places=self.places)
-
-    def lay_out(self, arguments: list[Arguments]) -> None:
+    def lay_out(self, arguments: Sequence[Arguments]) -> None:
         """Bind arguments, which another side may have too, to outputs of its own."""
-        self.arguments = arguments
         self.templates = output_templates(self.subject)
-        self.set_bytes = count_bytes([*self.arguments[0].values(), *self.templates])
-        self.places = [_place(self.subject.entry, self.arguments, self._make_outputs())]
+        self.set_bytes = count_bytes([*arguments[0].values(), *self.templates])
+        outputs = [GuardedOutputs(self.templates) for _ in arguments]
+        self.add_place(self.subject.entry, arguments, outputs)
 
-    def add_copy(self, entry: Entry) -> None:
-        """Have another place, of the entry loaded again; it writes elsewhere where that is small.
+    def make_outputs(self) -> list[GuardedOutputs]:
+        """Where calls of another place may write."""
+        return [GuardedOutputs(self.templates) for _ in self.places[0].outputs]
 
-        In a few places in memory a small kernel is slower, and one side could have met them.
-        """
-        is_small = len(self.arguments) * count_bytes(self.templates) <= _SMALL_BYTES
-        apart = entry.writes_outputs and is_small
-        outputs = self._make_outputs() if apart else self.places[0].outputs
-        self.places.append(_place(entry, self.arguments, outputs))
-
-    def _make_outputs(self) -> list[GuardedOutputs]:
-        return [GuardedOutputs(self.templates) for _ in self.arguments]
+    def add_place(
+        self, entry: Entry, arguments: Sequence[Arguments], outputs: Sequence[GuardedOutputs]
+    ) -> None:
+        """Have the calls of an entry on arguments and outputs, behind those that are there."""
+        calls = [
+            entry.bind(each, into.tensors) for each, into in zip(arguments, outputs, strict=True)
+        ]
+        self.places.append(Place(arguments=arguments, outputs=outputs, calls=calls))
 
     def open_reader(self, name: str) -> Reader:
         """What reads this side by a timer; what goes wrong in it is this side's."""
@@ -68,8 +59,8 @@ class Side:
             calls=first.calls,
             set_bytes=self.set_bytes,
             device=self.subject.device,
-            poison=lambda returned: _wipe(first.outputs[0], returned, self.arguments[0]),
-            copies=[each.calls for each in others],
+            poison=lambda returned: _wipe(first.outputs[0], returned, first.arguments[0]),
+            elsewhere=[each.calls for each in others],
         )
         with blaming(self):
             reader = timer(name).open_reader(workload)
@@ -105,14 +96,6 @@ class Side:
             outputs=self.templates,
             on_gpu=self.subject.device != "cpu",
         )
-
-
-def _place(
-    entry: Entry, arguments: Sequence[Arguments], outputs: Sequence[GuardedOutputs]
-) -> Place:
-    """What is bound to arguments, which all places share, and to outputs."""
-    calls = [entry.bind(each, into.tensors) for each, into in zip(arguments, outputs, strict=True)]
-    return Place(outputs=outputs, calls=calls)
 
 
 class SideError(Exception):

@@ -25,7 +25,6 @@ from perfci.checking.check import (
     is_sound,
 )
 from perfci.checking.inputs import (
-    Arguments,
     Reference,
     describe,
     load_reference,
@@ -48,9 +47,9 @@ from perfci.outcome import Outcome, Timing, require_pair
 from perfci.plan import Gauge, Limits, Target, Task
 from perfci.timers import TIMERS, InvalidTimingError, Reader
 from perfci.timers.sampling import measure_in_turns
-from perfci.workers.copies import Copies
 from perfci.workers.isolation import own_modules
 from perfci.workers.partner import Partner, PartnerEndedError, PartnerInvalidError
+from perfci.workers.places import Places
 from perfci.workers.side import Side, SideError, blaming, refuse, said_by_other, said_of
 
 
@@ -66,7 +65,7 @@ class Bench:
         self._partner = partner
         self._references: dict[str, Reference] = {}
         self._entries: dict[str, Entry] = {}
-        self._copies = Copies(target.name)
+        self._places = Places(target.name)
         self._weaknesses: dict[tuple[str, str], str] = {}
         is_sound(self._device)  # which starts CUDA on a GPU: it is there before any kernel is
         self._surroundings = read_surroundings()
@@ -185,15 +184,15 @@ class Bench:
             with torch.no_grad():
                 if self._partner is not None:
                     self._partner.agree()
-                arguments = self._lay_out(task, sides)
+                self._lay_out(task, sides)
                 self._read_timers(task, sides)
                 with blaming(sides[0]):
-                    changed = find_change(sides[0].subject, arguments, task.timing_seeds)
+                    changed = find_change(sides[0].subject, sides[0].places, task.timing_seeds)
                 if task.proves:
                     self._refuse_memory(task, sides)
                 for side in sides:
                     with blaming(side):
-                        judge_alone(side.subject, side.sets)
+                        judge_alone(side.subject, side.places)
                 _refuse_change(task, sides, changed)
                 for side in sides:
                     with blaming(side):
@@ -214,8 +213,8 @@ class Bench:
                 invalid=tuple(side.invalid),
             )
 
-    def _lay_out(self, task: Task, sides: Sequence[Side]) -> list[Arguments]:
-        """Make what the sides are timed on: arguments for all, outputs and copies for each."""
+    def _lay_out(self, task: Task, sides: Sequence[Side]) -> None:
+        """Make what the sides are timed on: arguments for all, outputs and places for each."""
         with blaming(sides[0]):
             # The same for both: where inputs lie in memory must favour neither.
             arguments = [draw(sides[0].subject, seed) for seed in task.timing_seeds]
@@ -223,8 +222,7 @@ class Bench:
             with blaming(side):
                 side.lay_out(arguments)
         if self._device != "cpu":
-            self._copies.add(sides, partial(_modules_of, task))
-        return arguments
+            self._places.add(sides, task.timing_seeds, partial(_modules_of, task))
 
     def _read_timers(self, task: Task, sides: Sequence[Side]) -> None:
         """What each timer reads of the sides in turns, and why one could not."""
@@ -288,7 +286,7 @@ def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:
     """Why the cell has no latency where a side remembers: for each side, or nothing."""
     for side in sides:
         with blaming(side):
-            memory = find_memory(side.subject, side.sets, task.timing_seeds[0])
+            memory = find_memory(side.subject, side.places, task.timing_seeds[0])
         if memory:
             blamed = SideError(side, InvalidTimingError(memory))
             return [said_of(each, blamed) for each in sides]

@@ -1,6 +1,6 @@
 """Whose Triton functions are compiled as they are; doubles stand for Triton's classes.
 
-Triton itself is where a GPU is: tests/perfci/workers/test_copies_gpu.py asks it.
+Triton itself is where a GPU is: tests/perfci/workers/test_places_gpu.py asks it.
 """
 
 from types import FunctionType, SimpleNamespace

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from subjects import build_subject
 
 from perfci.checking.check import Subject, WrongError, draw, output_templates
 from perfci.checking.outputs import GuardedOutputs
-from perfci.checking.recheck import Place, TimedSets, find_memory, judge_alone
+from perfci.checking.recheck import Place, find_memory, judge_alone
 
 _CASES = """\
 [[bench]]
@@ -112,7 +113,7 @@ def test_what_was_timed_is_the_work_of_the_kernel(
     assert message in row["message"]
 
 
-def _timed(root: Path, *copies: Callable[..., torch.Tensor]) -> tuple[Subject, TimedSets]:
+def _timed(root: Path, *copies: Callable[..., torch.Tensor]) -> tuple[Subject, list[Place]]:
     """An honest variant's sets, and further copies of its code that are something else."""
     scratch.write_kernel(root, cases__toml=_CASES, honest__py=_HONEST)
     _, subject = build_subject(root)
@@ -123,8 +124,8 @@ def _timed(root: Path, *copies: Callable[..., torch.Tensor]) -> tuple[Subject, T
         for each, into in zip(arguments, outputs, strict=True)
     ]
     others = [[lambda run=run, given=given: run(**given) for given in arguments] for run in copies]
-    places = [Place(outputs=outputs, calls=each) for each in (calls, *others)]
-    return subject, TimedSets(arguments=arguments, places=places)
+    places = [Place(arguments=arguments, outputs=outputs, calls=each) for each in (calls, *others)]
+    return subject, places
 
 
 def _honest(x: torch.Tensor, a: float, b: float) -> torch.Tensor:
@@ -150,27 +151,30 @@ def test_one_wrong_copy_of_the_code_is_enough(tmp_path: Path) -> None:
         judge_alone(*_timed(tmp_path / "wrong", *wrong))
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_what_was_written_beside_an_output_while_it_was_timed_is_found(
-    tmp_path: Path, place: int
-) -> None:
-    subject, sets = _timed(tmp_path, _honest)
-    apart = Place(
-        outputs=[GuardedOutputs(output_templates(subject)) for _ in sets.arguments],
-        calls=sets.places[1].calls,
-    )
-    sets = TimedSets(arguments=sets.arguments, places=[sets.places[0], apart])
-    judge_alone(subject, sets)
-    behind = sets.places[place].outputs[1].tensors[0]
-    behind.as_strided((1,), (1,), behind.storage_offset() + behind.numel()).fill_(0.0)
+def test_what_was_written_beside_an_output_while_it_was_timed_is_found(tmp_path: Path) -> None:
+    subject, places = _timed(tmp_path, _honest)
+    judge_alone(subject, places)
+    output = places[0].outputs[1].tensors[0]
+    output.as_strided((1,), (1,), output.storage_offset() + output.numel()).fill_(0.0)
     with pytest.raises(WrongError, match="writes outside of its output"):
-        judge_alone(subject, sets)
+        judge_alone(subject, places)
+
+
+def test_what_another_side_wrote_to_outputs_of_both_is_not_blamed_on_this_one(
+    tmp_path: Path,
+) -> None:
+    subject, (first, _) = _timed(tmp_path, _honest)
+    outputs = [GuardedOutputs(output_templates(subject)) for _ in first.arguments]
+    shared = replace(first, outputs=outputs)
+    output = outputs[0].tensors[0]
+    output.as_strided((1,), (1,), output.storage_offset() + output.numel()).fill_(0.0)
+    judge_alone(subject, [first, shared])
 
 
 def test_a_copy_that_answers_from_memory_is_found(tmp_path: Path) -> None:
     """It is one of several that is looked at in a pass, so it takes a few passes."""
-    subject, sets = _timed(tmp_path / "remembers", *[_answering_from_memory() for _ in range(7)])
-    said = [find_memory(subject, sets, 1) for _ in range(6)]
+    subject, places = _timed(tmp_path / "remembers", *[_answering_from_memory() for _ in range(7)])
+    said = [find_memory(subject, places, 1) for _ in range(6)]
     assert any("it remembers outputs" in each for each in said)
-    subject, sets = _timed(tmp_path / "honest", *[_honest] * 7)
-    assert find_memory(subject, sets, 1) == ""
+    subject, places = _timed(tmp_path / "honest", *[_honest] * 7)
+    assert find_memory(subject, places, 1) == ""

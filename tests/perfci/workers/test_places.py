@@ -12,14 +12,15 @@ import scratch
 import torch
 from subjects import build_subject
 
+from perfci.build import Build
 from perfci.checking.check import draw
-from perfci.entry import load_entry
-from perfci.workers import copies as made
-from perfci.workers import side as sides_made
-from perfci.workers.copies import COPIES, Copies
+from perfci.entry import Entry, load_entry
+from perfci.workers import places as made
 from perfci.workers.isolation import own_modules
+from perfci.workers.places import PLACES, Places
 from perfci.workers.side import Side
 
+SEEDS = (1, 2)
 _TELLS_LOADS = (
     "#include <cstdio>\n"
     "static const bool told = [] {\n"
@@ -49,7 +50,7 @@ def _side(root: Path, text: str, kind: str = "cpp") -> Side:
     scratch.write_kernel(root, **{f"variant__{kind}": text})
     built, subject = build_subject(root)
     side = Side(number=0, build=built, subject=subject)
-    side.lay_out([draw(subject, seed) for seed in (1, 2)])
+    side.lay_out([draw(subject, seed) for seed in SEEDS])
     return side
 
 
@@ -60,42 +61,68 @@ def _loads(root: Path) -> str:
 def test_a_library_is_loaded_to_as_many_places_each_with_its_state(tmp_path: Path) -> None:
     counts = scratch.body("static int calls = 0; ++calls;").replace("+ b;", "+ b * 0 + calls;")
     (side,) = _sides(tmp_path, counts.replace("a * ", "0 * "))
-    Copies("cpu").add([side], nullcontext)
-    assert len(side.places) == COPIES
+    Places("cpu").add([side], SEEDS, nullcontext)
+    assert len(side.places) == PLACES
     seen = []
     for place in side.places:
         place.calls[0]()
         seen.append(place.outputs[0].tensors[0].flatten()[0].item())
-    assert seen == [1.0] + [2.0] * (COPIES - 1)  # a copy has been called once where it was loaded
+    assert seen == [1.0] + [2.0] * (PLACES - 1)  # a copy has been called once where it was loaded
     assert side.build.library is not None
     assert not list(side.build.library.parent.glob(".again*"))
 
 
-@pytest.mark.parametrize(("small_bytes", "count"), [(10**6, COPIES), (0, 1)])
-def test_each_place_writes_elsewhere_where_that_is_small(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, count: int
+def test_what_is_small_lies_elsewhere_in_each_place_and_for_both_sides_in_the_same(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(sides_made, "_SMALL_BYTES", small_bytes)
+    sides = _sides(tmp_path, scratch.PLAIN, scratch.PLAIN)
+    shared = sides[0].places[0].arguments
+    sides[1].places[0] = replace(sides[1].places[0], arguments=shared)
+    Places("cpu").add(sides, SEEDS, nullcontext)
+    inputs, outputs = ([_addresses(side, what) for side in sides] for what in (0, 1))
+    assert inputs[0] == inputs[1]
+    assert outputs[0][1:] == outputs[1][1:]
+    assert outputs[0][0] != outputs[1][0]  # where what is left is judged
+    for each in (*inputs, *outputs):
+        assert len(set(each)) == PLACES
+    for side in sides:
+        contents = [place.arguments[1]["x"] for place in side.places]
+        assert all(torch.equal(each, contents[0]) for each in contents)
+
+
+def _addresses(side: Side, what: int) -> list[int]:
+    """Where the first set's input lies, or its output, in each place."""
+    return [
+        (place.arguments[0]["x"], place.outputs[0].tensors[0])[what].data_ptr()
+        for place in side.places
+    ]
+
+
+@pytest.mark.parametrize(("kind", "count"), [("c", PLACES), ("function", 1)])
+def test_what_is_large_lies_in_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
+) -> None:
+    monkeypatch.setattr(made, "_SMALL_BYTES", 0)
     (side,) = _sides(tmp_path, scratch.PLAIN)
-    Copies("cpu").add([side], nullcontext)
-    written = {place.calls[0]()[0].data_ptr() for place in side.places}
-    assert len(written) == count
-    assert written == {place.outputs[0].tensors[0].data_ptr() for place in side.places}
+    side.build = replace(side.build, variant=replace(side.build.variant, kind=kind))
+    Places("cpu").add([side], SEEDS, nullcontext)
+    assert len(side.places) == count
+    assert len(set(_addresses(side, 0))) == len(set(_addresses(side, 1))) == 1
 
 
 def test_sides_take_turns_and_the_next_cell_has_the_same_copies(tmp_path: Path) -> None:
-    sides, copies = _sides(tmp_path, scratch.PLAIN, scratch.PLAIN), Copies("cpu")
+    sides, places = _sides(tmp_path, scratch.PLAIN, scratch.PLAIN), Places("cpu")
     for _ in range(2):
-        copies.add(sides, nullcontext)
-        assert _loads(tmp_path) == "ab" * COPIES
-        assert [len(side.places) for side in sides] == [COPIES] * 2
+        places.add(sides, SEEDS, nullcontext)
+        assert _loads(tmp_path) == "ab" * PLACES
+        assert [len(side.places) for side in sides] == [PLACES] * 2
         for side in sides:
             del side.places[1:]
 
 
 def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> None:
     sides = _sides(tmp_path, scratch.PLAIN, _FAILS_THIRD)
-    Copies("cpu").add(sides, nullcontext)
+    Places("cpu").add(sides, SEEDS, nullcontext)
     assert [len(side.places) for side in sides] == [3, 3]
     assert _loads(tmp_path) == "abababab"
 
@@ -103,7 +130,7 @@ def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> 
 def test_what_takes_long_to_load_has_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made, "_MOST_S", 0.0)
     (side,) = _sides(tmp_path, scratch.PLAIN)
-    Copies("cpu").add([side], nullcontext)
+    Places("cpu").add([side], SEEDS, nullcontext)
     assert len(side.places) == 2
 
 
@@ -119,31 +146,38 @@ def test_each_side_is_loaded_again_among_modules_of_its_own(
         text = f"import sys\n\nsys.path.insert(0, {str(folder)!r})\n" + _OFFSETS
         with own_modules():
             sides.append(_side(tmp_path / name, text, "py"))
-    Copies("cpu").add(sides, own_modules)
+    Places("cpu").add(sides, SEEDS, own_modules)
     for side, offset in zip(sides, (1.0, 2.0), strict=True):
         assert {place.calls[0]() for place in side.places} == {offset}
-        assert len(side.places) == COPIES
+        assert len(side.places) == PLACES
 
 
 @pytest.mark.parametrize(
     ("kind", "is_triton", "count"),
     [
-        ("python", True, COPIES),
+        ("python", True, PLACES),
         ("python", False, 1),
         ("extension", True, 1),
         ("function", True, 1),
-        ("c", False, COPIES),
+        ("c", False, PLACES),
     ],
 )
-def test_what_may_choose_anew_or_be_registered_once_has_none(
+def test_what_may_choose_anew_or_be_registered_once_is_loaded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_triton: bool, count: int
 ) -> None:
     """Triton is not where there is no GPU: tests/perfci/binary/test_jit.py says what has it."""
+    loaded: list[Entry] = []
+
+    def load(_: Build) -> Entry:
+        loaded.append(load_entry(built))
+        return loaded[-1]
+
     monkeypatch.setattr(made, "is_compiled_as_it_is", lambda _: is_triton)
-    monkeypatch.setattr(made, "load_again", lambda _: load_entry(built))
+    monkeypatch.setattr(made, "load_again", load)
     side = _side(tmp_path, scratch.EAGER, "py")
     built = side.build
     side.build = replace(built, variant=replace(built.variant, kind=kind))
-    Copies("cpu").add([side], nullcontext)
-    assert len(side.places) == count
+    Places("cpu").add([side], SEEDS, nullcontext)
+    assert len(loaded) == count - 1
+    assert len(set(_addresses(side, 0))) == PLACES
     assert all(isinstance(place.calls[0](), torch.Tensor) for place in side.places)

@@ -10,7 +10,7 @@ from subjects import build_subject
 
 from perfci.checking.check import draw
 from perfci.device import has_gpu_driver
-from perfci.workers.copies import COPIES, Copies
+from perfci.workers.places import PLACES, Places
 from perfci.workers.side import Side
 
 pytestmark = [
@@ -41,7 +41,7 @@ def run(x, a, b):
     return y
 """
 _CHOOSES = '@triton.autotune([triton.Config({}, num_warps=2)], key=["count"])\n@triton.jit'
-_WRONG_IN_COPIES = (
+_WRONG_IN_PLACES = (
     scratch.CUDA.replace(
         "#include <perfci_cuda.h>",
         "#include <dlfcn.h>\n#include <cstring>\n#include <perfci_cuda.h>",
@@ -57,17 +57,17 @@ _WRONG_IN_COPIES = (
 )
 
 
-@pytest.mark.parametrize(("decorator", "count"), [("@triton.jit", COPIES), (_CHOOSES, 1)])
+@pytest.mark.parametrize(("decorator", "count"), [("@triton.jit", PLACES), (_CHOOSES, 1)])
 def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
     tmp_path: Path, decorator: str, count: int
 ) -> None:
     scratch.write_kernel(tmp_path, programs__py=_TRITON.replace("DECORATED", decorator))
     built, subject = build_subject(tmp_path, device="cuda:0")
-    side, copies = Side(number=0, build=built, subject=subject), Copies("cuda:0")
+    side, places = Side(number=0, build=built, subject=subject), Places("cuda:0")
     side.lay_out([draw(subject, seed) for seed in (1, 2)])
-    copies.add([side], nullcontext)
-    assert len(side.places) == count
-    loaded = [subject.entry, *(entry for (entry,) in copies._loaded.get((subject.entry,), []))]
+    places.add([side], (1, 2), nullcontext)
+    assert len(side.places) == PLACES
+    loaded = [subject.entry, *(entry for (entry,) in places._loaded.get((subject.entry,), []))]
     assert len({id(entry.namespace["axpb"]) for entry in loaded}) == count
 
 
@@ -76,7 +76,7 @@ def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
 )
 def test_a_copy_that_is_wrong_is_found(tmp_path: Path, again: str, status: str) -> None:
     root = scratch.quick(tmp_path / "root")
-    source = _WRONG_IN_COPIES.replace("AGAIN", json.dumps(again))
+    source = _WRONG_IN_PLACES.replace("AGAIN", json.dumps(again))
     scratch.write_kernel(root, fused__cu=source)
     arguments = ("run", "--device", "0", "--passes", "3", "--commit", "abcdef1", "--json")
     ended = scratch.perfci(root, *arguments, "--out", root / "run.json.gz")
