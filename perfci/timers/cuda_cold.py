@@ -14,22 +14,29 @@ matter with one of them averages out.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle, islice
+from functools import partial
+from itertools import chain, cycle, islice, starmap
 from weakref import WeakValueDictionary
 
 import torch
 
 from perfci.gpu.driver import DriverError, Persistence
-from perfci.timers import MINIMUM_SAMPLES, InvalidTimingError, Reader, Workload
+from perfci.timers import InvalidTimingError, Reader, Workload
 from perfci.timers.cuda_places import Stream, scattered_streams
-from perfci.timers.cuda_stream import Blocker, Pair, timed
+from perfci.timers.cuda_stream import MOST_DISAGREEMENTS, Blocker, HandOver, Pair, timed
 
-_BATCH_SAMPLES = 6
+_IN_A_ROW = 4
+"""How many samples are read on one stream in one place; of four, two follow an even number of
+launches, however many a call has."""
+_TURNS = 8
+"""How many of these are one batch: what waits for the device every thirtieth time is in each."""
 _TARGET = 0.003
 """What the samples leave open of a ratio of two sides is 0.22 % then (one standard deviation)."""
 _LEAST_FLUSH_BYTES = 256 * 2**20
 _STREAMS_BYTES = 2**30
 """What calls may keep in memory for the next ones: PyTorch does so for each stream by itself."""
+
+Calls = Iterator[Callable[[], object]]
 
 _buffers: WeakValueDictionary[str, torch.Tensor] = WeakValueDictionary()
 
@@ -39,51 +46,51 @@ def open_reader(workload: Workload) -> Reader:
     persistence = Persistence()
     streams = _streams_for(workload)
     turns = _turns(workload, streams)
-    stream, calls = next(turns)
+    first_calls = cycle(workload.calls)
     flush = _flush_buffer(workload.device)
     blocker = Blocker(shortest_ns=0.0)  # the flush takes longer than most calls' launches
 
-    def sample() -> list[Pair]:
+    def sample(calls: Calls) -> list[Pair]:
         _give_up_kept(persistence)
         flush.zero_()
         return [timed(next(calls))]
 
-    def shifted_sample() -> list[Pair]:
+    def shifted_sample(calls: Calls) -> list[Pair]:
         torch.cuda._sleep(0)  # noqa: SLF001
-        return sample()
+        return sample(calls)
+
+    def first_sample(calls: Calls) -> list[Pair]:
+        next(calls)()  # so that the multiprocessors have the instructions that lie in this place
+        return sample(calls)
+
+    def samples(stream: Stream, calls: Calls) -> list[HandOver]:
+        kinds = [first_sample, shifted_sample, *[sample, shifted_sample] * (_IN_A_ROW // 2 - 1)]
+        return [HandOver(partial(each, calls), stream) for each in kinds]
 
     def call() -> None:
-        next(calls)()
+        next(first_calls)()
         torch.cuda.synchronize()
 
     def begin() -> None:
-        nonlocal turns, stream, calls
+        nonlocal turns
         turns = _turns(workload, streams)
-        stream, calls = next(turns)
 
     def read() -> list[float]:
-        nonlocal stream, calls
         torch.cuda.synchronize()  # a stream does not wait for what others have to do
-        with torch.cuda.stream(stream):
-            call()  # so that the multiprocessors have the instructions that lie in this place
-            samples_ns = blocker.read(*[sample, shifted_sample] * (_BATCH_SAMPLES // 2))
-        stream, calls = next(turns)
-        return samples_ns
+        return blocker.read(*chain(*starmap(samples, islice(turns, _TURNS))))
 
-    everywhere = _BATCH_SAMPLES * max(len(streams), 1 + len(workload.elsewhere))
+    everywhere = _IN_A_ROW * max(len(streams), 1 + len(workload.elsewhere))
     return Reader(
         call=call,
         begin=begin,
         read=read,
-        minimum_samples=max(MINIMUM_SAMPLES, everywhere),
+        minimum_samples=max(everywhere, _IN_A_ROW * _TURNS * MOST_DISAGREEMENTS),
         target=_TARGET,
     )
 
 
-def _turns(
-    workload: Workload, streams: Sequence[Stream]
-) -> Iterator[tuple[Stream, Iterator[Callable[[], object]]]]:
-    """On which stream each batch is read, and calls in which place, without end."""
+def _turns(workload: Workload, streams: Sequence[Stream]) -> Iterator[tuple[Stream, Calls]]:
+    """Streams, and calls in each place, without end."""
     places = [cycle(calls) for calls in (workload.calls, *workload.elsewhere)]
     return zip(cycle(streams), cycle(places), strict=False)
 

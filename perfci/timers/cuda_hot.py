@@ -11,6 +11,7 @@ and ten graphs of one compiled function lay 0.4 % apart, each within 0.003 % of 
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
+from typing import NamedTuple
 
 import torch
 
@@ -24,7 +25,7 @@ from perfci.timers import (
     Reader,
     Workload,
 )
-from perfci.timers.cuda_stream import Blocker, Pair, timed
+from perfci.timers.cuda_stream import Blocker, HandOver, Pair, timed
 
 _REPLAY_NS = 400_000
 _FEWEST_LAUNCHES = 4
@@ -38,6 +39,13 @@ _GRAPHS_BYTES = 2**30
 Graph = torch.cuda.CUDAGraph
 
 
+class _Captured(NamedTuple):
+    """A graph, and what the first call returned last in it."""
+
+    graph: Graph
+    returned: object
+
+
 def open_reader(workload: Workload) -> Reader:
     """What reads latencies of one call, each the mean over a replay's launches.
 
@@ -49,30 +57,34 @@ def open_reader(workload: Workload) -> Reader:
     overlapping = _overlaps(calls[0])
     blocker = Blocker()
     _settle(calls)
-    probe, _ = _captured(calls, _FEWEST_LAUNCHES)
-    probe_ns = min(blocker.read(lambda: _replayed(probe)))
+    probe = _captured(calls, _FEWEST_LAUNCHES).graph
+    probe_ns = min(blocker.read(HandOver(lambda: _replayed(probe))))
     wanted = int(_REPLAY_NS * _FEWEST_LAUNCHES / probe_ns)
     launches = max(_FEWEST_LAUNCHES, min(_MOST_LAUNCHES, wanted))
-    graphs, returned = _captured_in_places(calls, launches)
-    for each in returned:
+    graphs = _captured_in_places(calls, launches)
+    for each in graphs:
         # What the calls before the capture wrote must not pass for what a replay writes.
-        workload.poison(each)
+        workload.poison(each.returned)
     turns = cycle(graphs)
-    graph = next(turns)
+    turn = next(turns)
+    written: list[object] = []
 
     def call() -> None:
-        graph.replay()
+        turn.graph.replay()
         torch.cuda.synchronize()
 
     def begin() -> None:
-        nonlocal turns, graph
+        nonlocal turns, turn
         turns = cycle(graphs)
-        graph = next(turns)
+        turn = next(turns)
 
     def read() -> list[float]:
-        nonlocal graph
-        replays_ns = blocker.read(lambda: _replayed(graph))
-        graph = next(turns)
+        nonlocal turn
+        graph = turn.graph
+        replays_ns = blocker.read(HandOver(lambda: _replayed(graph)))
+        if not any(each is turn.returned for each in written):
+            written.append(turn.returned)
+        turn = next(turns)
         return [replay_ns / launches for replay_ns in replays_ns]
 
     notes = [*([OVERLAPPING] if overlapping else []), *([] if fitting else [NOT_IN_L2])]
@@ -83,7 +95,7 @@ def open_reader(workload: Workload) -> Reader:
         loops=launches,
         minimum_samples=max(MINIMUM_SAMPLES, _BATCH_SAMPLES * len(graphs)),
         note="; ".join(notes),
-        returned=returned,
+        returned=written,
     )
 
 
@@ -114,23 +126,21 @@ def _replayed(graph: Graph) -> list[Pair]:
     return [timed(graph.replay) for _ in range(_BATCH_SAMPLES)]
 
 
-def _captured_in_places(
-    calls: Sequence[Callable[[], object]], launches: int
-) -> tuple[list[Graph], list[object]]:
-    """Graphs that have been replayed once, fewer where each takes much; what they return."""
+def _captured_in_places(calls: Sequence[Callable[[], object]], launches: int) -> list[_Captured]:
+    """Graphs that have been replayed once; fewer where each takes much memory."""
     before_bytes = torch.cuda.memory_reserved()
     captured = [_captured(calls, launches)]
     taken_bytes = torch.cuda.memory_reserved() - before_bytes
     fitting = _GRAPHS_BYTES // max(1, taken_bytes)
     captured += [_captured(calls, launches) for _ in range(min(_GRAPHS, fitting) - 1)]
-    for graph, _ in captured:
-        graph.replay()
+    for each in captured:
+        each.graph.replay()
     torch.cuda.synchronize()
-    return [graph for graph, _ in captured], [returned for _, returned in captured]
+    return captured
 
 
-def _captured(calls: Sequence[Callable[[], object]], launches: int) -> tuple[Graph, object]:
-    """A graph of that many launches, the calls taking turns; what the first returned last."""
+def _captured(calls: Sequence[Callable[[], object]], launches: int) -> _Captured:
+    """A graph of that many launches, the calls taking turns."""
     graph = torch.cuda.CUDAGraph()
     returned: object = None
     last = (launches - 1) // len(calls) * len(calls)
@@ -140,4 +150,4 @@ def _captured(calls: Sequence[Callable[[], object]], launches: int) -> tuple[Gra
                 returned = calls[0]()
             else:
                 calls[index % len(calls)]()
-    return graph, returned
+    return _Captured(graph, returned)

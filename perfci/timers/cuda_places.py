@@ -13,7 +13,7 @@ import torch
 
 from perfci.gpu.driver import Streams
 
-_STREAMS = 48
+_STREAMS = 72
 _CREATED_FOR_EACH = 10
 
 Stream = torch.cuda.Stream

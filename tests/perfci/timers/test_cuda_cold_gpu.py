@@ -79,7 +79,7 @@ def test_a_launch_is_handed_over_when_the_last_is_done() -> None:
     reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
     waited_for.clear()
     reader.read()
-    assert waited_for == [True] * 7  # one before the batch
+    assert waited_for == [True] * (32 + 8)  # one each on a stream that is new
 
 
 @pytest.mark.usefixtures("_never_late")
@@ -99,10 +99,10 @@ def test_every_other_launch_has_one_more_before_it(monkeypatch: pytest.MonkeyPat
     launched.clear()
     monkeypatch.setattr(torch.cuda, "_sleep", counted)
     reader.read()
-    before = " ".join(launched).split("call")[1:-1]
-    fewer, more = (each.count("empty") for each in before[:2])
-    assert more == fewer + 1
-    assert [each.count("empty") for each in before] == [fewer, more] * 3
+    before = [each.count("empty") for each in " ".join(launched).split("call")[:-1]]
+    on_streams = [before[each : each + 5] for each in range(0, 40, 5)]
+    # To block each, and to shift every other; what is called first on a stream is not timed.
+    assert on_streams == [[1, 0, 2, 1, 2]] * 8
 
 
 @pytest.mark.usefixtures("_never_late")
@@ -128,14 +128,14 @@ def test_batches_take_turns_on_the_places_from_the_first_on() -> None:
             reader.read()
         assert (
             "".join(each[0] for each in seen)
-            == "".join(f"{each * 7}" for each in "abca")[: 7 * batches]
+            == "".join(f"{each * 5}" for each in 11 * "abc")[: 40 * batches]
         )
         assert len(set(seen[:4])) == 4
     assert reader.minimum_samples == 288
 
 
 @pytest.mark.usefixtures("_never_late")
-@pytest.mark.parametrize(("allocated_bytes", "count"), [(0, 48), (1 << 29, 2), (1 << 31, 1)])
+@pytest.mark.parametrize(("allocated_bytes", "count"), [(0, 72), (1 << 29, 2), (1 << 31, 1)])
 def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count: int) -> None:
     seen: list[int] = []
 
@@ -148,11 +148,11 @@ def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count:
     assert set(Counter(seen).values()) == {1}  # each stream has run it before it is read there
     first = set(seen)
     seen.clear()
-    for _ in range(48):
+    for _ in range(9):
         reader.read()
-    assert Counter(seen) == dict.fromkeys(first, 336 // count)
+    assert Counter(seen) == dict.fromkeys(first, 360 // count)
     assert len(first) == count
-    assert reader.minimum_samples == max(50, 6 * count)
+    assert reader.minimum_samples == max(160, 4 * count)
     assert torch.cuda.default_stream().cuda_stream not in first
 
 
@@ -164,7 +164,7 @@ def test_what_counts_begins_on_the_same_stream_whatever_was_read_before() -> Non
         seen.append(torch.cuda.current_stream().cuda_stream)
         torch.cuda._sleep(0)
 
-    firsts = []
+    firsts: list[list[int]] = []
     for before in range(3):
         reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
         for _ in range(before):
@@ -172,6 +172,6 @@ def test_what_counts_begins_on_the_same_stream_whatever_was_read_before() -> Non
         reader.begin()
         seen.clear()
         reader.read()
-        firsts.append({*seen})
+        firsts.append(seen[::5])
     assert firsts[0] == firsts[1] == firsts[2]
-    assert len(firsts[0]) == 1
+    assert len(set(firsts[0])) == 8

@@ -32,6 +32,8 @@ def test_there_are_as_many_graphs_as_their_memory_may_take(
     allocated_bytes: int, count: int
 ) -> None:
     reader = cuda_hot.open_reader(_workload(allocated_bytes=allocated_bytes))
+    for _ in range(count + 1):
+        reader.read()
     places = {each.data_ptr() for each in reader.returned if isinstance(each, torch.Tensor)}
     assert len(places) == len(reader.returned) == count
 
@@ -58,7 +60,7 @@ def test_batches_take_turns_on_the_graphs_from_the_first_on(
     assert replayed[0] == replayed[1]
 
 
-def test_every_graph_is_read_and_what_each_returns_is_written_anew() -> None:
+def test_what_is_returned_is_of_graphs_that_were_read_and_is_written_anew() -> None:
     poisoned: Counter[int] = Counter()
 
     def poison(returned: object) -> None:
@@ -68,7 +70,11 @@ def test_every_graph_is_read_and_what_each_returns_is_written_anew() -> None:
 
     reader = cuda_hot.open_reader(_workload(poison=poison))
     assert list(poisoned.values()) == [1] * 8
+    assert len(reader.returned) == 0
+    reader.read()
+    assert len(reader.returned) == 1  # with no time for more, the others are not replayed
     measure(reader, contract=_CONTRACT, budget_s=0.5)
+    assert len(reader.returned) == 8
     for each in reader.returned:
         assert isinstance(each, torch.Tensor)
         assert bool((each == 2).all())
