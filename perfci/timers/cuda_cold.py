@@ -59,12 +59,12 @@ def open_reader(workload: Workload) -> Reader:
         torch.cuda._sleep(0)  # noqa: SLF001
         return sample(calls)
 
-    def first_sample(calls: Calls) -> list[Pair]:
+    def prepare(calls: Calls) -> list[Pair]:
         next(calls)()  # so that the multiprocessors have the instructions that lie in this place
-        return sample(calls)
+        return []
 
     def samples(stream: Stream, calls: Calls) -> list[HandOver]:
-        kinds = [first_sample, shifted_sample, *[sample, shifted_sample] * (_IN_A_ROW // 2 - 1)]
+        kinds = [prepare, *[sample, shifted_sample] * (_IN_A_ROW // 2)]
         return [HandOver(partial(each, calls), stream) for each in kinds]
 
     def call() -> None:

@@ -26,7 +26,7 @@ Pair = tuple[Event, Event]
 
 
 class HandOver(NamedTuple):
-    """Puts work on a stream, the current one if None, and events around each piece of it."""
+    """Puts work on a stream, the current one if None, and events around what is to be timed."""
 
     put: Callable[[], Sequence[Pair]]
     stream: torch.cuda.Stream | None = None
@@ -77,7 +77,7 @@ class Blocker:
                 if not done[-1].in_time:
                     break
             whole_ns = float(perf_counter_ns() - start_ns)
-            host_ns = max(each.host_ns for each in done)
+            host_ns = max(each.host_ns for each in done if each.pairs)
             if done[-1].in_time:
                 pairs = [pair for each in done for pair in each.pairs]
                 self._compare_clocks(begin.elapsed_time(pairs[-1][1]) * 1e6, whole_ns)
@@ -100,9 +100,10 @@ class Blocker:
         with torch.cuda.stream(hand_over.stream):
             torch.cuda._sleep(int(self._block_ns * _CYCLES_PER_NS))  # noqa: SLF001
             pairs = hand_over.put()
-        in_time = not pairs[0][0].query()
+        in_time = not any(start.query() for start, _ in pairs[:1])
         handed_over_ns = perf_counter_ns()
-        pairs[-1][1].synchronize()
+        for _, end in pairs[-1:]:
+            end.synchronize()
         last_ns = perf_counter_ns()
         torch.cuda.synchronize()
         end_ns = perf_counter_ns()
@@ -134,8 +135,9 @@ class Blocker:
         Of each reading, since what a call leaves to another stream is done when the next begins;
         but for a tenth, which may be the host's fault.
         """
-        left_ns = _largest_but_a_tenth([each.left_ns for each in done])
-        taken_ns = math.fsum(each.taken_ns for each in done) / len(done)
+        judged = [each for each in done if each.pairs]
+        left_ns = _largest_but_a_tenth([each.left_ns for each in judged])
+        taken_ns = math.fsum(each.taken_ns for each in judged) / len(judged)
         nothing_left = left_ns <= _LEFT_SLACK_NS + _CLOCK_SHARE * taken_ns
         self._outlasted = 0 if nothing_left else self._outlasted + 1
         if self._outlasted == MOST_DISAGREEMENTS:

@@ -168,6 +168,26 @@ def test_a_host_that_was_held_up_in_a_tenth_of_the_readings_is_no_contradiction(
     assert samples_ns == pytest.approx([_KERNEL_NS] * 10 * _BATCH)
 
 
+def test_what_is_not_to_be_timed_is_done_before_the_next_however_long_it_takes(gpu: _Gpu) -> None:
+    began: list[bool] = []
+
+    def prepare() -> list[cuda_stream.Pair]:
+        gpu.now_ns += 900 * _US
+        gpu.launch(5 * _MS)
+        return []
+
+    def sample() -> list[cuda_stream.Pair]:
+        began.append(gpu.free_ns > gpu.now_ns + _US)
+        gpu.launch(_FLUSH_NS)
+        return [timed(lambda: gpu.launch(_KERNEL_NS))]
+
+    blocker = Blocker(shortest_ns=0.0)
+    for _ in range(10):
+        samples_ns = blocker.read(HandOver(prepare), HandOver(sample))
+        assert samples_ns == pytest.approx([_KERNEL_NS])
+    assert not any(began)
+
+
 def test_a_launch_of_nothing_takes_no_time(gpu: _Gpu) -> None:
     with pytest.raises(InvalidTimingError, match="nothing was launched"):
         _read_cold(gpu, lambda _: None)
