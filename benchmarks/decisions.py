@@ -35,6 +35,7 @@ from perfci.decision.rule import LOOKS, Array, Family, Ruling, moments, rule
 from perfci.errors import PerfciError, UsageError
 from perfci.history.codec import read_run_file
 from perfci.history.errors import HistoryError
+from perfci.history.latency import TRIMMED_VARIANCE
 from perfci.history.model import Commit, Measurement, Run, is_anchor
 from perfci.history.summary import cell, run_summary
 
@@ -116,7 +117,7 @@ def compared(gates: Gates) -> Alarms:
     alarms = []
     for passes in LOOKS:
         shown = moments(gates.ratios[..., :passes])
-        least = stats.TRIMMED_VARIANCE * gates.family.spread**2 / passes
+        least = TRIMMED_VARIANCE * gates.family.spread**2 / passes
         variance, degrees = stats.at_least(
             (least, gates.family.degrees), (shown.variance, shown.degrees)
         )
@@ -232,13 +233,13 @@ def _study(pairs: Sequence[tuple[Run, Run]]) -> Study:
 
 
 def _timed(first: Run, second: Run) -> dict[str, tuple[float, Sequence[float]]]:
-    """The median latency of each cell and its passes' ratios, by its name and contract."""
+    """The latency of each cell and its passes' ratios, by its name and contract."""
     others = {_name(each): cell(second.run_id, each) for each in second.measurements}
     found = {}
     for measurement in first.measurements:
         own, other = cell(first.run_id, measurement), others.get(_name(measurement))
         if other and own.latency and own.contract and not is_anchor(own.kernel):
-            found[_name(measurement)] = own.latency.median_ns, log_ratios(own, other)
+            found[_name(measurement)] = own.latency.typical_ns, log_ratios(own, other)
     return found
 
 

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.history.model import Cell, Commit, Environment, LatencySummary, RunSummary, Status
+from perfci.history.latency import LatencySummary
+from perfci.history.model import Cell, Commit, Environment, RunSummary, Status
 
 ERROR = "max_abs_error"
 YARDSTICK = "yardstick_max_abs_error"
@@ -139,7 +140,7 @@ def choose_variants(lines: Sequence[Line]) -> tuple[str, ...]:
     fastest_ns: dict[str, float] = {}
     for line in lines:
         latencies = [point.latency for point in line.points if point is not None]
-        known = [latency.median_ns for latency in latencies if latency is not None]
+        known = [latency.typical_ns for latency in latencies if latency is not None]
         last_ns = known[-1] if known else math.inf
         fastest_ns[line.variant] = min(last_ns, fastest_ns.get(line.variant, math.inf))
     if len(fastest_ns) <= MOST_DRAWN:

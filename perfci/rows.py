@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from perfci.build import Build
 from perfci.decision.precision import stop_of
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import (
     OWN_ENVIRONMENT,
     Contract,
@@ -15,7 +16,7 @@ from perfci.history.model import (
     is_anchor,
 )
 from perfci.history.plain import PlainError, plain, record
-from perfci.history.summary import interquartile_mean, summarise
+from perfci.history.summary import summarise
 from perfci.history.text import one_line, printable
 from perfci.load import describe_load
 from perfci.outcome import Outcome

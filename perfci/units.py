@@ -85,6 +85,16 @@ def format_visible(share: float) -> str:
     return "more than ten times" if 1.0 + share > _FARTHEST else format_change(1.0 + share)
 
 
+def format_half_width(share: float | None) -> str:
+    """Write half an interval in units of its middle: ``±0.52 %``, ``±2.4 %``, ``> ±900 %``."""
+    if share is None:
+        return ABSENT
+    if share < 0.00995:
+        return f"±{100.0 * share:.2f} %"
+    beyond = 1.0 + share > _FARTHEST
+    return f"{'> ' if beyond else ''}±{_percent(min(1.0 + share, _FARTHEST))[1:]} %"
+
+
 def format_interval(interval: tuple[float, float] | None) -> str:
     """Write an interval of ratios as changes: ``[+1.0, +5.4] %``.
 

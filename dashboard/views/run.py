@@ -9,10 +9,11 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import components, ids, samples, urls
-from perfci.dashboard.components import Child, Choice, heading
+from perfci.dashboard.components import Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.states import RunState
 from perfci.dashboard.views.anchors import TITLE
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import (
     Cell,
     Clock,
@@ -25,12 +26,12 @@ from perfci.history.model import (
     is_anchor,
 )
 from perfci.history.summary import cell as summarise_cell
-from perfci.history.summary import interquartile_mean
 from perfci.load import OTHERS_SHARE, say_load
+from perfci.reports.passes import describe_interval, describe_passes, write_latency
 
-SORTS = ("row", "kernel", "variant", "case", "timer", "status", "median", "error")
-_HEADINGS = {"row": "#", "median": "median", "error": "error / yardstick"}
-_NUMBERS = frozenset({"row", "median", "error"})
+SORTS = ("row", "kernel", "variant", "case", "timer", "status", "latency", "error")
+_HEADINGS = {"row": "#", "error": "error / yardstick"}
+_NUMBERS = frozenset({"row", "latency", "error"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,7 @@ _KEYS: dict[str, Callable[[Entry], float | str | None]] = {
     "case": lambda entry: entry.cell.case,
     "timer": lambda entry: _timer(entry.cell),
     "status": lambda entry: entry.cell.status.value,
-    "median": lambda entry: None if entry.cell.latency is None else entry.cell.latency.median_ns,
+    "latency": lambda entry: None if entry.cell.latency is None else entry.cell.latency.typical_ns,
     "error": lambda entry: _metric(entry.cell, ERROR),
 }
 
@@ -207,7 +208,7 @@ def _table(
     head = html.Tr(
         [
             *(_sort_heading(state, name) for name in SORTS[:-1]),
-            heading("quartiles", kind="number"),
+            heading("95 % interval", kind="number"),
             heading("passes", kind="number"),
             heading("samples", kind="number"),
             _sort_heading(state, "error"),
@@ -233,11 +234,9 @@ def _sort_heading(state: RunState, name: str) -> Component:
 def _row(state: RunState, entry: Entry, testbed: str) -> Component:
     cell, latency = entry.cell, entry.cell.latency
     number = units.format_count(entry.number)
-    median: Child = units.format_latency(None if latency is None else latency.median_ns)
-    quartiles = sample_count = pass_count = units.ABSENT
+    interval = sample_count = pass_count = units.ABSENT
     if latency is not None:
-        lower = units.format_latency(latency.lower_quartile_ns)
-        quartiles = f"{lower} to {units.format_latency(latency.upper_quartile_ns)}"
+        interval = describe_interval(latency)
         sample_count = units.format_count(latency.sample_count)
         pass_count = units.format_count(len(entry.measurement.passes))
     href = replace(state, row=entry.number).href
@@ -252,8 +251,12 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
             html.Td(cell.case),
             html.Td(_timer(cell)),
             html.Td(components.status_mark(cell.status)),
-            html.Td(median, className="number"),
-            html.Td(quartiles, className="number"),
+            html.Td(
+                write_latency(latency),
+                className="number",
+                title="" if latency is None else describe_passes(latency),
+            ),
+            html.Td(interval, className="number"),
             html.Td(pass_count, className="number"),
             html.Td(sample_count, className="number"),
             html.Td(_errors(cell), className="number"),

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.decision import stats
+from perfci.history.latency import LatencySummary
 from perfci.history.model import Cell, Comparison, SeriesKey, Status, Verdict
 from perfci.quarantine import is_shared
 
@@ -95,18 +95,23 @@ def measured_together(
 
 
 def typical_ns(cells: Sequence[Cell]) -> float | None:
-    """The geometric mean over runs of each run's location; None without any."""
-    runs = read_runs(cells)
-    if not all(0.0 < mean_ns < math.inf for run in runs for mean_ns in run) or not runs:
+    """The geometric mean over runs of each run's latency; None without any."""
+    latencies = _latencies(cells)
+    means_ns = [mean_ns for each in latencies for mean_ns in each.pass_means_ns]
+    if not all(0.0 < each < math.inf for each in means_ns) or not latencies:
         return None
-    locations = [stats.location([math.log(each) for each in run]) for run in runs]
-    return math.exp(math.fsum(locations) / len(locations))
+    logarithms = [math.log(each.typical_ns) for each in latencies]
+    return math.exp(math.fsum(logarithms) / len(logarithms))
 
 
 def read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:
     """The interquartile means of each run's passes, in nanoseconds, of runs that have any."""
-    latencies = [cell.latency for cell in cells if cell.status is Status.PASSED]
-    return [each.pass_means_ns for each in latencies if each is not None and each.pass_means_ns]
+    return [each.pass_means_ns for each in _latencies(cells)]
+
+
+def _latencies(cells: Sequence[Cell]) -> list[LatencySummary]:
+    found = [cell.latency for cell in cells if cell.status is Status.PASSED]
+    return [each for each in found if each is not None]
 
 
 def _needs_no_mention(pair: Pair) -> bool:

@@ -313,6 +313,15 @@ def test_floors_that_were_measured_on_a_busy_machine_say_so(root: Path, explaine
     assert json.loads(explained(disturbed, "--run", "2026", "--json").out)["disturbance"] == said
 
 
+def test_floors_of_anchors_whose_passes_disagree_say_so(explained: Call) -> None:
+    first, second = cpu_anchors()
+    torn = replace(first, passes=measurement((1e6,) * 6 + (1e8,) * 2).passes)
+    case = {"kernel": "axpb", "case": "large", "contract": TIMERS["cpu"].contract}
+    cell = measurement((400e3,), **case, variant="plain", bytes_moved=4e6, flops=2e7)
+    said = "passes disagree so far that 1 of 2 latencies may be half as much again"
+    assert f" {_DISTURBED}{said} " in " ".join(explained(run(cell, torn, second)).out.split())
+
+
 def _absurd(cell: Measurement, value: float) -> Measurement:
     return replace(cell, metrics=tuple(replace(each, value=value) for each in cell.metrics))
 
