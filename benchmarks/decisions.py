@@ -38,6 +38,7 @@ from perfci.history.errors import HistoryError
 from perfci.history.latency import TRIMMED_VARIANCE
 from perfci.history.model import Commit, Measurement, Run, is_anchor
 from perfci.history.summary import cell, run_summary
+from perfci.units import count_things
 
 ALPHA = 0.05
 LEVELS = (0.01, 0.001, 0.0001)
@@ -180,7 +181,7 @@ def command(
             draw = partial(
                 draw_gates, study, count=count, cells=size, passes=study_passes, threshold=threshold
             )
-            click.echo(f"\n{size} cells")
+            click.echo(f"\n{count_things(size, 'cell')}")
             for line in describe_tails(draw(np.random.default_rng(seed))):
                 click.echo(line)
             for each in rules or ("ladder",):
@@ -224,7 +225,7 @@ def _study(pairs: Sequence[tuple[Run, Run]]) -> Study:
     left_out = f" ({len(names) - len(kept)} left out)" if len(names) > len(kept) else ""
     return Study(
         title=f"{run.environment.device.model}, {run.started_at:%Y-%m-%d}, "
-        f"{' + '.join(map(str, passes))} passes of {len(kept)} cells{left_out}",
+        f"{' + '.join(map(str, passes))} passes of {count_things(len(kept), 'cell')}{left_out}",
         ratios=np.array([[ratio for each in timed for ratio in each[name][1]] for name in kept]).T,
         names=kept,
         contracts=[name.rpartition(" ")[2] for name in kept],
@@ -344,7 +345,7 @@ def _describe(
     yield study.title
     yield f"{count} gates, floors from {passes} passes, threshold {threshold:.1%}"
     yield (
-        f"slowed down: one of {len(short)} cells, "
+        f"slowed down: one of {count_things(len(short), 'cell')}, "
         f"paired spread {spread.min():.2%} to {spread.max():.2%}"
     )
 

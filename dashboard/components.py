@@ -158,8 +158,8 @@ def verdict_mark(verdict: Verdict, change: str = "") -> Component:
 def verdict_count(verdict: Verdict, count: int) -> Component:
     """Show how many cells have a verdict: ``▲ 2 regressions``."""
     words = verdict.value.replace("_", " ")
-    if verdict in _NOUNS and count != 1:
-        words += "s"
+    if verdict in _NOUNS:
+        words = units.choose_number(count, words)
     return _verdict(verdict, f"{units.format_count(count)} ", words)
 
 

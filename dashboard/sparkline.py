@@ -50,7 +50,7 @@ def describe(line: Line) -> str:
     """Say what the image shows: ``12 commits: 10.1 µs to 12.3 µs``."""
     latencies_ns = _latencies_ns(line).values()
     low, high = units.format_latency(min(latencies_ns)), units.format_latency(max(latencies_ns))
-    return f"last {units.format_count(len(line.points))} commits: {low} to {high}"
+    return f"last {units.count_things(len(line.points), 'commit')}: {low} to {high}"
 
 
 def _latencies_ns(line: Line) -> dict[int, float]:

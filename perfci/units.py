@@ -193,7 +193,12 @@ def format_count(count: int) -> str:
 
 def count_things(count: int, one: str, many: str = "") -> str:
     """Write how many of something: ``1 run``, ``2 runs``, ``3 passes`` with ``many`` so given."""
-    return f"{format_count(count)} {one if count == 1 else many or f'{one}s'}"
+    return f"{format_count(count)} {choose_number(count, one, many)}"
+
+
+def choose_number(count: int, one: str, many: str = "") -> str:
+    """Choose the word for so many of something: ``run`` of one, else ``runs`` or ``many``."""
+    return one if count == 1 else many or f"{one}s"
 
 
 def _scale(amount: float | None, units: tuple[tuple[float, str], ...]) -> str:

@@ -118,7 +118,7 @@ def _skipped_commits(newest: RunSummary, previous: RunSummary) -> str:
     count = positions[0] - positions[1] - 1
     if count <= 0:
         return ""
-    return f"{units.format_count(count)} commit{'' if count == 1 else 's'}"
+    return units.count_things(count, "commit")
 
 
 def _when(snapshot: Snapshot) -> str:

@@ -61,7 +61,7 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
         html.H2("Rows"),
         _filters(state, entries),
         html.P(
-            f"{units.format_count(len(shown))} of {units.format_count(kernel_count)} rows",
+            f"{units.format_count(len(shown))} of {units.count_things(kernel_count, 'row')}",
             className="tally",
             role="status",
         ),

@@ -60,10 +60,11 @@ def _tally(count: int, start: int, shown: int) -> str:
     if not count:
         return "No run matches."
     if not shown:
-        return f"There are only {units.format_count(count)} runs."
+        are = units.choose_number(count, "is", "are")
+        return f"There {are} only {units.count_things(count, 'run')}."
     return (
         f"{units.format_count(start + 1)} to {units.format_count(start + shown)} "
-        f"of {units.format_count(count)} runs"
+        f"of {units.count_things(count, 'run')}"
     )
 
 

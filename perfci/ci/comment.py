@@ -253,7 +253,7 @@ def _find_means(ruling: Ruling) -> Iterator[str]:
                 continue  # it is in the table
             yield (
                 f"{each.kernel} {each.contract} on {runner}: {units.format_change(each.ratio)} "
-                f"over {units.format_count(each.count)} cells"
+                f"over {units.count_things(each.count, 'cell')}"
             )
 
 

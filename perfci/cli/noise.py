@@ -23,7 +23,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep, say_unwatched
+from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
 from perfci.config import Config
 from perfci.decision.noise import FEWEST_PASSES, LADDER, describe_noise
 from perfci.decision.verdict import run_exit_code
@@ -154,8 +154,7 @@ def _study(target: Target, request: _Request, store: Store | None) -> int:
     _show(request, runs)
     say_unwatched(sides[0].unwatched)
     if sides[0].interrupted:
-        complete = f"{sides[0].passes} of {request.passes} passes"
-        click.echo(f"interrupted: {complete} were complete and are kept", err=True)
+        say_interrupted(sides[0].passes, request.passes)
         raise KeyboardInterrupt
     return max(int(run_exit_code(run.measurements)) for run in runs)
 

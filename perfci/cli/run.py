@@ -26,7 +26,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep, say_unwatched
+from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
 from perfci.decision.precision import Precision
@@ -293,9 +293,8 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
     _show(request, run)
     say_unwatched(measured.unwatched)
     if measured.interrupted:
-        of = f" of {request.passes}" if isinstance(request.passes, int) else ""
-        complete = f"{measured.passes}{of} passes"
-        click.echo(f"interrupted: {complete} were complete and are kept", err=True)
+        asked = request.passes if isinstance(request.passes, int) else None
+        say_interrupted(measured.passes, asked)
         raise KeyboardInterrupt
     return int(run_exit_code(run.measurements))
 

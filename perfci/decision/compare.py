@@ -27,6 +27,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perfci import units
 from perfci.decision import stats
 from perfci.decision.pairs import (
     FIRST_LOOK,
@@ -180,7 +181,8 @@ def _compare_timed(
         paired_passes = sum(map(len, ratios))
         if 0 < paired_passes < FIRST_LOOK:
             verdict = Verdict.INCONCLUSIVE
-            reason = f"{paired_passes} paired passes: fewer than {FIRST_LOOK} decide nothing"
+            counted = units.count_things(paired_passes, "paired pass", "paired passes")
+            reason = f"{counted}: fewer than {FIRST_LOOK} decide nothing"
         visible = least_change(change, threshold=threshold, alpha=alpha, family=len(cells))
         comparisons.append(
             Comparison(

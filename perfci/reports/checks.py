@@ -42,7 +42,8 @@ def check_table(
     lines += unfrozen_note(rows)
     counts = count_statuses(Counter(row.status for row in rows))
     total = len(rejections)
-    rejected = f"{total - len(accepted)} of {total} controls rejected" if total else ""
+    controls_count = units.count_things(total, "control")
+    rejected = f"{total - len(accepted)} of {controls_count} rejected" if total else ""
     return [*lines, "; ".join(part for part in (counts, rejected) if part)]
 
 

@@ -51,7 +51,8 @@ def comparison_table(
     for each in ordered:
         key = each.key
         contract = key.contract or "checked, not timed"
-        paired = f"paired, {each.paired_passes} passes" if each.paired_passes else ""
+        passes = units.count_things(each.paired_passes, "pass", "passes")
+        paired = f"paired, {passes}" if each.paired_passes else ""
         heading = head(key.kernel, contract, key.testbed, key.device_model, paired)
         groups.setdefault(heading, []).append(each)
     lines: list[str] = []
@@ -110,7 +111,7 @@ def _name_assumption(comparisons: Sequence[Comparison]) -> list[str]:
     assumed = sum(not each.is_studied for each in compared)
     if not assumed:
         return []
-    counts = f"{units.format_count(assumed)} of {units.format_count(len(compared))} cells"
+    counts = f"{units.format_count(assumed)} of {units.count_things(len(compared), 'cell')}"
     of = "" if assumed == len(compared) else f" of {counts}"
     return [f"the noise{of} is assumed, not measured: perfci noise studies it", ""]
 

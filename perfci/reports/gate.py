@@ -100,7 +100,7 @@ def _write_others(comparisons: Sequence[Comparison], differences: Differences) -
     for each, figures in others[:_MOST_OTHERS]:
         lines += wrap(f"{name_cell(each)}: {figures}", indent=2)
     more = len(others) - _MOST_OTHERS
-    return [*lines, *([f"  and {units.format_count(more)} more cells"] if more > 0 else []), ""]
+    return [*lines, *([f"  and {units.format_count(more)} more"] if more > 0 else []), ""]
 
 
 def _write_head(gate: Gate) -> list[str]:
@@ -131,9 +131,9 @@ def describe_environment(change: str) -> str:
 
 def describe_same(count: int) -> str:
     """Say how many cells were not measured, and why."""
-    cells = "cell runs" if count == 1 else "cells run"
+    cells = units.count_things(count, "cell runs", "cells run")
     return (
-        f"{units.format_count(count)} {cells} the same code on both sides (machine code, host "
+        f"{cells} the same code on both sides (machine code, host "
         "object, launches, sources, environment): unchanged without being measured"
     )
 
@@ -194,7 +194,7 @@ def describe_since(since: Since) -> str:
     slower, count = len(find_drift(since)), len(since.comparisons)
     return (
         f"since {since.name} ({units.shorten_sha(since.commit.sha)}): "
-        f"{units.format_count(slower)} of {units.format_count(count)} cells slower"
+        f"{units.format_count(slower)} of {units.count_things(count, 'cell')} slower"
     )
 
 
@@ -203,7 +203,7 @@ def describe_best(gate: Gate) -> str:
     off, count = len(find_off_best(gate)), len(gate.past.best)
     return (
         f"off the best ever recorded by more than {units.format_change(1.0 + gate.threshold)}: "
-        f"{units.format_count(off)} of {units.format_count(count)} cells"
+        f"{units.format_count(off)} of {units.count_things(count, 'cell')}"
     )
 
 
@@ -251,7 +251,7 @@ def _write_commands(gate: Gate) -> list[str]:
     for words in commands[:_MOST_COMMANDS]:
         lines += break_command(words)
     more = len(commands) - _MOST_COMMANDS
-    return [*lines, *([f"  and {units.format_count(more)} more cells"] if more > 0 else []), ""]
+    return [*lines, *([f"  and {units.format_count(more)} more"] if more > 0 else []), ""]
 
 
 def _command(gate: Gate) -> list[str]:
@@ -294,7 +294,7 @@ def describe_ending(gate: Spent) -> str:
     spent = units.format_duration(gate.spent_s)
     if gate.ending is None:
         return f"{spent}; nothing had to be timed in turns"
-    count = f"{units.format_count(gate.passes)} pass{'' if gate.passes == 1 else 'es'}"
+    count = units.count_things(gate.passes, "pass", "passes")
     if gate.ending is Ending.OUT_OF_TIME:
         return f"{count}, stopped at {spent}: {_describe_need(gate)}"
     passes = f"{count} in {spent}"

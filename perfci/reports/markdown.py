@@ -138,7 +138,7 @@ def _details(gate: Gate, differences: Differences, rows: int) -> Iterator[tuple[
         yield "To see it again", "\n".join(["```", *commands[:rows], "```", *cut])
     means = [
         f"{each.kernel} {each.contract}: {units.format_change(each.ratio)} over "
-        f"{units.format_count(each.count)} cells"
+        f"{units.count_things(each.count, 'cell')}"
         for each in find_means(gate.comparisons)
     ]
     yield "Geometric means, of the cells timed on both sides", write_list("", means, rows)

@@ -26,7 +26,7 @@ def noise_table(
     started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
     passes = max((len(each.latency.pass_means_ns) for each in cells if each.latency), default=0)
     lines = [
-        head(f"noise {run.run_id}", f"{passes} passes", started, took),
+        head(f"noise {run.run_id}", units.count_things(passes, "pass", "passes"), started, took),
         head(f"commit {name_commit(run.commit)}", run.commit.subject),
         head(f"testbed {environment.testbed}", environment.device.model),
         "",
@@ -66,5 +66,5 @@ def _explain(family: int, threshold: float) -> str:
         f"apart: the spread of a latency from pass to pass; paired: that of the two sides' ratio "
         f"in a pass. {ladder} and {LADDER[-1]}: the least slow-down that so many paired passes "
         f"would call in 95 of 100 cases, at a threshold of {units.format_change(1 + threshold)}, "
-        f"in one of {units.format_count(family)} cells."
+        f"in one of {units.count_things(family, 'cell')}."
     )

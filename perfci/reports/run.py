@@ -98,7 +98,7 @@ def _name_stops(cells: Sequence[Cell]) -> list[str]:
     passes = max(len(cell.latency.pass_means_ns) for cell in stopped if cell.latency is not None)
     counts = Counter(cell.stop for cell in stopped)
     said = [f"{units.format_count(counts[stop])} {_STOPS[stop]}" for stop in Stop if counts[stop]]
-    return [head(f"{units.format_count(passes)} passes", *said), ""]
+    return [head(units.count_things(passes, "pass", "passes"), *said), ""]
 
 
 def _kernel_table(cells: Sequence[Cell], *, name_cases: bool) -> list[str]:

@@ -70,7 +70,7 @@ def test_odd_parameters_do_no_harm(ask, make) -> None:
         "?=",
     ):
         assert page("/kernel/scale", search).classes("page-heading")
-    assert page("/runs", "?page=999").text.count("only 1 runs") == 1
+    assert page("/runs", "?page=999").text.count("only 1 run.") == 1
     assert page("/runs", "?page=-1").classes("page-heading")
     assert "has no row 99" in page(f"/run/{make.run(0).run_id}", "?row=99").text
 
@@ -386,8 +386,8 @@ def test_runs_are_listed_newest_first_and_filtered(ask, make) -> None:
     page = ask(runs)
     links = [href for href in page("/runs").hrefs if href.startswith("/run/")]
     assert list(dict.fromkeys(links)) == [f"/run/{run.run_id}" for run in reversed(runs)]
-    assert "1 to 1 of 1 runs" in page("/runs", f"?sha={runs[0].commit.sha[:8].upper()}").text
-    assert "1 to 1 of 1 runs" in page("/runs", "?testbed=other").text
+    assert "1 to 1 of 1 run" in page("/runs", f"?sha={runs[0].commit.sha[:8].upper()}").text
+    assert "1 to 1 of 1 run" in page("/runs", "?testbed=other").text
     assert "No run matches." in page("/runs", "?sha=ffff").text
 
 

@@ -91,7 +91,7 @@ def test_an_output_without_elements_is_judged_like_any_other(tmp_path: Path) -> 
     )
     ended = scratch.call(root, "check", "--device", "cpu")
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.endswith("1 passed, 0 failed, 0 skipped; 1 of 1 controls rejected\n")
+    assert ended.stdout.endswith("1 passed, 0 failed, 0 skipped; 1 of 1 control rejected\n")
 
 
 @pytest.mark.gpu

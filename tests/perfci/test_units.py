@@ -221,6 +221,7 @@ def test_count() -> None:
         "2 runs",
     ]
     assert units.count_things(3, "pass", "passes") == "3 passes"
+    assert [units.choose_number(count, "is", "are") for count in (0, 1, 2)] == ["are", "is", "are"]
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,8 @@ def test_what_the_base_accepts_is_not_red_and_what_the_head_would_accept_is(gate
 def test_it_is_said_how_far_it_lies_from_the_last_release_and_the_best(gated: Gated) -> None:
     text = "\n".join(gated.lines)
     release = scratch.git(gated.root, "rev-parse", "v1.0")[:10]
-    assert f"  since v1.0 ({release}): 1 of 1 cells slower\n    axpb/slower/large" in text
-    assert "  off the best ever recorded by more than +5.0 %: 1 of 1 cells\n" in text
+    assert f"  since v1.0 ({release}): 1 of 1 cell slower\n    axpb/slower/large" in text
+    assert "  off the best ever recorded by more than +5.0 %: 1 of 1 cell\n" in text
 
 
 def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Gated) -> None:

@@ -33,7 +33,7 @@ def test_a_study_says_what_lies_between_the_sides_and_what_could_be_seen(
     assert "axpb · cpu/1\n  variant  case    apart" in said
     assert "perfci_copy · cpu/1" in said
     assert "✗ wrong values · axpb/wrong/large" in said
-    assert "at a threshold of +5.0 %, in one of 1 cells." in said.replace("\n", " ")
+    assert "at a threshold of +5.0 %, in one of 1 cell." in said.replace("\n", " ")
     assert max(map(len, said.splitlines())) <= 80
 
 

@@ -128,6 +128,13 @@ def test_a_misspelt_key_of_a_case_is_named(root: Path, call: Callable[..., Any])
     assert "cases.toml: [[check]] 'odd': unknown key 'cuont' (did you mean 'count'?)" in ended.err
 
 
+def test_variants_for_other_devices_are_counted(root: Path, call: Callable[..., Any]) -> None:
+    for names, said in (("a", "1 variant is not for cpu"), ("ab", "2 variants are not for cpu")):
+        scratch.write_kernel(root, **{f"{each}__cu": scratch.CUDA for each in names})
+        ended = call(root, "run", "--device", "cpu", "--variant", "a", "--variant", names[-1])
+        assert (ended.code, ended.err.splitlines()[0]) == (3, f"{said}: left out")
+
+
 def test_outside_of_a_repository_the_commit_must_be_named(
     tmp_path: Path, call: Callable[..., Any]
 ) -> None:
@@ -284,7 +291,7 @@ def test_an_interrupted_run_keeps_its_complete_passes(
     runs = _runs(root)
     assert len(runs) == complete
     for run in runs:
-        assert "interrupted: 1 of 3 passes were complete and are kept" in words
+        assert "interrupted: 1 of 3 passes was complete and is kept" in words
         assert [(each.status, len(each.passes)) for each in run.measurements] == [
             ("passed", 1),
             ("passed", 1),
