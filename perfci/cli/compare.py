@@ -15,7 +15,7 @@ from perfci.cli.options import (
     store_option,
 )
 from perfci.config import Config
-from perfci.decision.compare import Side, compare, find_compared
+from perfci.decision.compare import Side, compare, count_checked, find_compared
 from perfci.decision.studies import read_floors
 from perfci.decision.verdict import exit_code
 from perfci.errors import UsageError
@@ -88,6 +88,7 @@ def command(
     differences = find_differences(before, after)
     changes = find_bound_changes(before.cells, after.cells)
     comparisons = compare(before, after, threshold=config.threshold, floors=floors)
+    checked = count_checked(before, after)
     load = say_load(dict(zip(_SIDES, find_compared(*chosen), strict=True)))
     if as_json:
         told = [
@@ -98,11 +99,12 @@ def command(
                 "comparisons": told,
                 "anchors": [plain(each) for each in anchors],
                 "bounds": [plain(each) for each in changes],
+                "checked": checked,
                 "load": load,
             }
         )
     else:
-        table = comparison_table(comparisons, anchors, differences, load)
+        table = comparison_table(comparisons, anchors, differences, load, checked=checked)
         echo_lines([*changes_table(changes), *table])
     return int(exit_code(comparisons, fail_on_inconclusive=fail_on is not None))
 

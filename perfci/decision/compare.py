@@ -32,6 +32,7 @@ from perfci.decision import stats
 from perfci.decision.pairs import (
     FIRST_LOOK,
     Pair,
+    count_right,
     measured_together,
     read_runs,
     sort_out,
@@ -140,6 +141,11 @@ def compare(
     known = {each.key: _floor(each, machines, floors or {}) for each in timed}
     comparisons += _compare_timed(timed, pairs, known, threshold, alpha)
     return sorted(comparisons, key=lambda each: each.key)
+
+
+def count_checked(baseline: Side, contender: Side) -> int:
+    """How many cells are only checked, and right: of these nothing is compared."""
+    return count_right(baseline.cells_by_key(), contender.cells_by_key())
 
 
 def find_compared(baseline: Side, contender: Side) -> tuple[list[Cell], list[Cell]]:

@@ -5,7 +5,7 @@ its best, so that a second try hides no failure.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfci.history.latency import LatencySummary
@@ -49,9 +49,8 @@ def sort_out(
     """
     timed: list[Pair] = []
     untimed: list[Comparison] = []
-    for key in sorted(before.keys() | after.keys()):
-        pair = Pair(key, before.get(key, ()), after.get(key, ()))
-        if _needs_no_mention(pair):
+    for pair in _match(before, after):
+        if _is_skipped(pair) or _is_right(pair):
             continue
         obstacle = _find_obstacle(pair, before.keys(), after.keys())
         if obstacle is None:
@@ -59,6 +58,20 @@ def sort_out(
         else:
             untimed.append(_compare_untimed(pair, *obstacle))
     return timed, untimed
+
+
+def count_right(
+    before: Mapping[SeriesKey, Sequence[Cell]], after: Mapping[SeriesKey, Sequence[Cell]]
+) -> int:
+    """How many cells are only checked and passed: all that ``sort_out`` leaves out but skipped."""
+    return sum(_is_right(pair) and not _is_skipped(pair) for pair in _match(before, after))
+
+
+def _match(
+    before: Mapping[SeriesKey, Sequence[Cell]], after: Mapping[SeriesKey, Sequence[Cell]]
+) -> Iterator[Pair]:
+    for key in sorted(before.keys() | after.keys()):
+        yield Pair(key, before.get(key, ()), after.get(key, ()))
 
 
 def log_ratios(baseline: Cell, contender: Cell) -> list[float]:
@@ -114,9 +127,12 @@ def _latencies(cells: Sequence[Cell]) -> list[LatencySummary]:
     return [each for each in found if each is not None]
 
 
-def _needs_no_mention(pair: Pair) -> bool:
-    if all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender)):
-        return True
+def _is_skipped(pair: Pair) -> bool:
+    return all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender))
+
+
+def _is_right(pair: Pair) -> bool:
+    """Whether a cell is only checked, and the contender passed."""
     checked_only = bool(pair.contender) and pair.contender[0].contract is None
     return checked_only and _worst(pair.contender).status is Status.PASSED
 

@@ -49,14 +49,17 @@ class Mean:
 def gate_text(gate: Gate) -> list[str]:
     """Write a gate."""
     measured = [each for each in gate.comparisons if each.reason != SAME_CODE]
-    same = len(gate.comparisons) - len(measured)
+    same = [each for each in gate.comparisons if each.reason == SAME_CODE]
     differences = find_all_differences(gate)
     lines = [*_write_head(gate), "", *_write_changes(gate)]
     if same:
-        lines += [*wrap(describe_same(same), indent=0), ""]
-    if measured:
-        table = comparison_table(measured, gate.anchors, differences, describe_load(gate))
-        lines += [*table, ""]
+        lines += [*wrap(describe_same(len(same)), indent=0), ""]
+    if measured or gate.checked:
+        load = describe_load(gate)
+        lines += comparison_table(
+            measured, gate.anchors, differences, load, besides=same, checked=gate.checked
+        )
+        lines += [""]
     lines += _write_others(measured, differences)
     lines += [*_write_means(find_means(gate.comparisons)), *_write_past(gate)]
     return [*lines, *_write_commands(gate), *wrap(describe_ending(gate), indent=0)]
@@ -136,6 +139,11 @@ def describe_same(count: int) -> str:
         f"{cells} the same code on both sides (machine code, host "
         "object, launches, sources, environment): unchanged without being measured"
     )
+
+
+def describe_checked(count: int) -> str:
+    """Say how many cells are right of which there is nothing to compare."""
+    return f"{units.count_things(count, 'cell is', 'cells are')} only checked, and right"
 
 
 def describe_load(gate: Gate) -> str:

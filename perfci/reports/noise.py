@@ -7,7 +7,7 @@ from perfci.decision.noise import LADDER, CellNoise
 from perfci.history.model import Cell, RunSummary, is_anchor
 from perfci.load import say_load
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.text import head, list_reasons, name_commit, note, write_status
+from perfci.reports.text import head, list_failures, name_commit, note
 
 _COLUMNS = (
     Column("variant", shrinks=True),
@@ -38,13 +38,7 @@ def noise_table(
         lines += [heading, *lay_out(_COLUMNS, [_write(each) for each in group]), ""]
     if not groups:
         lines += [*lay_out(_COLUMNS, []), ""]
-    lines += list_reasons(
-        dict.fromkeys(
-            (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
-            for cell in cells
-            if cell.status.is_failure
-        )
-    )
+    lines += list_failures(cells)
     lines += note(say_load({"": cells}))
     family = sum(not is_anchor(each.key.kernel) for each in noise)
     return [*lines, *wrap(_explain(family, threshold), indent=0)]

@@ -15,6 +15,7 @@ from perfci.reports.text import (
     choose_colour,
     count_statuses,
     head,
+    list_failures,
     list_reasons,
     name_commit,
     note,
@@ -54,11 +55,7 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         for cell in cells
         if cell.contract is not None
     )
-    lines += list_reasons(
-        (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
-        for cell in _once_a_case(cells)
-        if cell.status.is_failure
-    )
+    lines += list_failures(cells)
     lines += _name_skipped(kernels)
     lines += _name_marks(cells)
     lines += note(say_load({"": cells}))

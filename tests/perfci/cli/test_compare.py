@@ -84,12 +84,21 @@ def test_inconclusive_is_8_only_when_asked_for(
     assert (ended.code, ended.out.endswith("\n1 inconclusive\n")) == (code, True)
 
 
+def test_what_is_only_checked_and_right_is_counted(compared: Compared) -> None:
+    both = [measurement(_STEADY), *(measurement(case=case, contract=None) for case in "ab")]
+    skipped = measurement(variant="gone", contract=None, status=Status.SKIPPED)
+    ended = compared([*both, skipped], [*both, skipped], runs=3)
+    assert ended.out.endswith("\n3 cells: 1 unchanged, 2 right (checked only)\n")
+    document = json.loads(compared(both, both, "--json", runs=3).out)
+    assert (len(document["comparisons"]), document["checked"]) == (1, 2)
+
+
 def test_a_wrong_result_is_1_and_outweighs_a_missing_cell(compared: Compared) -> None:
     wrong = measurement(status=Status.WRONG_VALUES, message="off by 3")
     ended = compared([measurement(_STEADY), measurement(_STEADY, variant="gone")], [wrong])
     assert ended.code == 1
     assert "\n    wrong values: off by 3\n" in ended.out
-    assert ended.out.endswith("\n1 incorrect, 1 missing\n")
+    assert ended.out.endswith("\n2 cells: 1 incorrect, 1 missing\n")
 
 
 @pytest.mark.parametrize("arguments", [(), ("--fail-on", "inconclusive")])

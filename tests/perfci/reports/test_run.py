@@ -59,6 +59,24 @@ attention
     )
 
 
+def test_a_variant_that_fails_everywhere_alike_says_it_once() -> None:
+    broken = _failed("broken", Status.BUILD_FAILED, "broken.cpp:1: error: expected ';'")
+    checked = [replace(broken, case=f"case_{number}", contract=None) for number in range(9)]
+    others = [replace(broken, variant="other"), replace(broken, case="odd", message="another")]
+    text = _render(run_table(_RUN, [broken, replace(broken), *checked, *others]))
+    assert (
+        """
+✗ build failed · rope/broken · 10 cases: headline, case_0, case_1 and 7 more
+    broken.cpp:1: error: expected ';'
+✗ build failed · rope/other/headline
+    broken.cpp:1: error: expected ';'
+✗ build failed · rope/broken/odd
+    another
+"""
+        in text
+    )
+
+
 def test_what_the_gpus_state_has_spoilt_is_marked_with_how_much_of_it() -> None:
     def marked(variant: str, metric: str, message: str) -> Cell:
         marks = (*_PASSED.metrics, Metric(name=metric, value=2.0, unit=""))
