@@ -10,7 +10,7 @@ from typing import Literal
 
 import click
 
-from perfci import recording
+from perfci import recording, units
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -292,10 +292,14 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
     keep(run, store, _file_for(request, run))
     _show(request, run)
     say_unwatched(measured.unwatched)
+    asked = request.passes if isinstance(request.passes, int) else None
     if measured.interrupted:
-        asked = request.passes if isinstance(request.passes, int) else None
         say_interrupted(measured.passes, asked)
         raise KeyboardInterrupt
+    if asked is not None and measured.passes < asked:
+        of = units.count_things(asked, "pass", "passes")
+        ended = f"ended after {units.format_count(measured.passes)} of {of}"
+        click.echo(f"{ended}: nothing is left that could be timed", err=True)
     return int(run_exit_code(run.measurements))
 
 

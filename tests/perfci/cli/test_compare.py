@@ -30,11 +30,13 @@ def compared(tmp_path: Path, call: Callable[..., Any]) -> Compared:
         contender: Iterable[Measurement],
         *arguments: str,
         runs: int = 1,
+        pair: str = "",
     ) -> Any:
         with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
             for sha, cells in ((_A, baseline), (_B, contender)):
                 for number in range(runs):
-                    store.add(run(*cells, run_id=f"{sha[0]}{number}", sha=sha))
+                    recorded = run(*cells, run_id=f"{sha[0]}{number}", sha=sha)
+                    store.add(replace(recorded, pair=pair))
         return call(root, "compare", _A, _B[:7], *arguments)
 
     return ended
@@ -183,6 +185,26 @@ def test_anchors_are_compared_whatever_is_chosen_and_cannot_be_chosen(compared: 
     assert [each["key"]["kernel"] for each in both["comparisons"]] == ["rope"]
     assert [each["key"]["kernel"] for each in both["anchors"]] == ["perfci_copy"]
     assert compared([], [], "--kernel", "perfci_copy").code == 2
+
+
+@pytest.mark.parametrize(("passes", "decide"), [(5, False), (6, True)])
+def test_of_an_anchor_as_of_a_cell_too_few_paired_passes_tell_no_change(
+    compared: Compared, passes: int, decide: bool
+) -> None:
+    before, after = ((factor * 1000.0,) * passes for factor in (1.0, 2.0))
+    ended = compared(
+        [measurement(before), _anchor(before)], [measurement(after), _anchor(after)], pair="p"
+    )
+    cell, anchor = (
+        next(line.split() for line in ended.out.splitlines() if line.startswith(f"  {name} "))
+        for name in ("tiled", "copy")
+    )
+    change = ["+100", "%"] if decide else ["–", "–"]
+    assert cell[2:4] == anchor[3:5] == ["1.00", "µs"]
+    assert cell[4:6] == anchor[5:7] == change
+    assert ended.out.count("5 paired passes: fewer than 6 decide nothing") == (0 if decide else 2)
+    assert ("the machine itself moved" in ended.out) is decide
+    assert ended.code == (1 if decide else 0)
 
 
 def test_an_anchor_on_one_side_only_is_not_missing(compared: Compared) -> None:
