@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -167,6 +167,7 @@ def _show(request: _Request, runs: list[Run]) -> None:
     if request.as_json:
         echo_json(
             {
+                "runs": [first.run_id, second.run_id],
                 "ladder": LADDER,
                 "threshold": threshold,
                 "cells": [plain(each) for each in noise],
@@ -174,4 +175,4 @@ def _show(request: _Request, runs: list[Run]) -> None:
             }
         )
         return
-    echo_lines(noise_table(replace(first, run_id=first.pair), noise, cells, threshold=threshold))
+    echo_lines(noise_table((first, second), noise, cells, threshold=threshold))

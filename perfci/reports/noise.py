@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from perfci import units
-from perfci.decision.noise import LADDER, CellNoise
-from perfci.history.model import Cell, RunSummary, is_anchor
+from perfci.decision.noise import LADDER, CellNoise, Study
+from perfci.history.model import Cell, is_anchor
 from perfci.load import say_load
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head, list_failures, name_commit, note
@@ -19,14 +19,15 @@ _COLUMNS = (
 
 
 def noise_table(
-    run: RunSummary, noise: Sequence[CellNoise], cells: Sequence[Cell], *, threshold: float
+    study: Study, noise: Sequence[CellNoise], cells: Sequence[Cell], *, threshold: float
 ) -> list[str]:
     """Write a study: what it is, a table for each kernel and contract, failures, what it says."""
-    environment = run.environment
+    run, environment = study[0], study[0].environment
     started, took = units.format_date(run.started_at), units.format_duration(run.duration_s)
     passes = max((len(each.latency.pass_means_ns) for each in cells if each.latency), default=0)
     lines = [
-        head(f"noise {run.run_id}", units.count_things(passes, "pass", "passes"), started, took),
+        head("noise", units.count_things(passes, "pass", "passes"), started, took),
+        head(f"runs {' and '.join(each.run_id for each in study)}"),
         head(f"commit {name_commit(run.commit)}", run.commit.subject),
         head(f"testbed {environment.testbed}", environment.device.model),
         "",
