@@ -37,9 +37,10 @@ _KERNEL_COLUMNS = (
 _READING_COLUMNS = (
     Column("timer"),
     Column("latency", align="right"),
+    Column("95 %", align="right"),
     Column("of floor", align="right"),
     Column("floor", align="right"),
-    Column("bound"),
+    Column("bound", shrinks=True),
     Column("moves", align="right"),
     Column("computes", align="right"),
 )
@@ -238,6 +239,7 @@ def _write_reading(reading: Reading, floor: Floor | None) -> tuple[str, ...]:
     return (
         reading.timer,
         write_latency(reading.latency),
+        units.format_half_width(None if reading.latency is None else reading.latency.half_width),
         units.format_share(reading.share),
         units.format_latency(None if floor is None else floor.latency_ns),
         units.ABSENT if floor is None or floor.bound is None else floor.bound,

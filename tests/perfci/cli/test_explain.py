@@ -141,10 +141,10 @@ def test_one_variant_is_shown_in_full(root: Path, explained: Call) -> None:
     assert ended.out.partition("(compute)\n\n")[2] == (
         """\
 library
-  timer  latency  of floor    floor  bound        moves      computes
-  cold    100 µs      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
-  hot     100 µs      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
-  host    120 µs      35 %  42.0 µs  compute  66.7 GB/s  16.7 Tflop/s
+  timer  latency  95 %  of floor    floor  bound        moves      computes
+  cold    100 µs     –      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
+  hot     100 µs     –      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
+  host    120 µs     –      35 %  42.0 µs  compute  66.7 GB/s  16.7 Tflop/s
   error 1.0e-04, the library's 1.0e-04, ratio 1.00
   #      launch  registers  spills    shared  occupancy  waves  local  per SM
   1  50·8 × 256         40     0 B  48.0 KiB       25 %   2.00    0 B       2
