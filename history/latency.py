@@ -1,9 +1,9 @@
 """The one estimate of a latency: what passes read, what their run says, how well it is known.
 
-A pass, one fresh process, reads the interquartile mean of its samples. A run's latency is the mean
-of the logarithms of what its passes read, less the highest and the lowest fifth of them: each pass
-weighs the same, however many samples it had time for, and one that was disturbed does not carry
-the run away. The interval is Yuen's t interval for such a mean. All that shows, compares or judges
+A pass, one fresh process, reads the interquartile mean of its samples. A run's latency is the
+geometric mean of what its passes read, without the highest and the lowest fifth: each pass weighs
+the same, however many samples it had time for, and one that was disturbed does not carry the run
+away. The interval is Yuen's t interval for such a mean. All that shows, compares or judges
 a latency goes by these: every screen, perfci.decision and the floors of perfci.anchors. Pure.
 """
 
@@ -21,7 +21,7 @@ plain mean."""
 
 LEVEL = 0.95
 FAR = 1.5
-"""A pass is far from a latency that it reads so many times, or that reads so many times it."""
+"""A pass is far from a latency where one of the two is more than so many times the other."""
 
 _BISECTIONS = 60
 

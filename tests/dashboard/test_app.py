@@ -374,6 +374,24 @@ def test_rows_of_a_run_are_filtered_and_sorted_by_the_url(ask, make) -> None:
     assert variants("?sort=__class__") == ["slow", "fast", "bad"]
 
 
+def test_a_latency_that_passes_lie_far_from_is_marked_on_every_page(ask, make) -> None:
+    cell = make.cell()
+    slow = [
+        replace(each, samples_ns=tuple(100 * sample for sample in each.samples_ns))
+        for each in cell.passes[-2:]
+    ]
+    torn = replace(cell, passes=(*cell.passes[:-2], *slow))
+    dirty = make.run(0, [torn], dirty="d1")
+    page = ask([make.run(0, [torn, make.cell("calm")]), dirty])
+    for path in ("/", f"/run/{dirty.run_id}", "/kernel/scale"):
+        assert "! 31.6 µs" in page(path).text
+        titles = [node["title"] for node in page(path).nodes("Td") if node.get("title")]
+        assert any(
+            "6 passes: 10.0 µs to 1.00 ms, 6 far from the latency" in each for each in titles
+        )
+    assert "! 10.0 µs" not in page("/").text
+
+
 def test_a_run_is_found_by_the_beginning_of_its_id(ask, make) -> None:
     runs = [make.run(0), make.run(1)]
     page = ask(runs)
