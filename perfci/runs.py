@@ -32,9 +32,7 @@ def find_run(
     if run_id is not None:
         if revision or testbed:
             raise UsageError("an id names a run by itself; leave out SHA and --testbed")
-        run = store.run(run_id)
-        runs = store.runs(sha_prefix=run.commit.sha)
-        return next(each for each in runs if each.run_id == run.run_id)
+        return _run_with(store, run_id)
     if revision is not None:
         return runs_at(store, where, revision, testbed=testbed)[0]
     newest = store.runs(testbed=testbed, studies=False, limit=_RECENT)
@@ -42,6 +40,22 @@ def find_run(
         of = f" of testbed '{testbed}'" if testbed else ""
         raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
     return next((run for run in newest if not run.pair), newest[0])
+
+
+def runs_of(
+    store: Store, where: Path, name: str, *, testbed: str | None = None
+) -> list[RunSummary]:
+    """The run whose id a name is, or its beginning, else the runs of the commit, as ``runs_at``.
+
+    Raises MissingError where there are none, or none on that testbed.
+    """
+    if not _is_id(where, name):
+        return runs_at(store, where, name, testbed=testbed)
+    run = _run_with(store, name)
+    own = run.environment.testbed
+    if testbed not in (None, own):
+        raise MissingError(f"run {run.run_id} is of testbed '{own}', not '{testbed}'")
+    return [run]
 
 
 def runs_at(
@@ -92,6 +106,12 @@ def newest_run_of(store: Store, commit: Commit, testbed: str) -> RunSummary:
             "or give --out DIR"
         )
     return found[0]
+
+
+def _run_with(store: Store, run_id: str) -> RunSummary:
+    run = store.run(run_id)
+    runs = store.runs(sha_prefix=run.commit.sha)
+    return next(each for each in runs if each.run_id == run.run_id)
 
 
 def _is_id(where: Path, name: str) -> bool:

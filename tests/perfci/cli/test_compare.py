@@ -151,6 +151,44 @@ def test_only_the_cells_that_are_named_count(compared: Compared) -> None:
     assert (ended.code, ended.out.endswith("\n1 new\n")) == (0, True)
 
 
+_ONE, _TWO = "20260301T140500-4f1c0000", "20260302T140500-4f1d0000"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Two runs of one commit on one testbed, of which the second is slower."""
+    root = scratch.quick(tmp_path / "root")
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        for run_id, means in ((_ONE, _STEADY), (_TWO, _SLOW)):
+            store.add(run(measurement(means), run_id=run_id, sha=_A))
+    return root
+
+
+def test_a_runs_id_stands_for_that_run_alone(recorded: Path, call: Callable[..., Any]) -> None:
+    ended = call(recorded, "compare", _ONE, _TWO)
+    assert (ended.code, ended.out.endswith("\n1 slower\n")) == (1, True), ended.err
+    ended = call(recorded, "compare", _TWO[:15], _ONE[:12], "--testbed", "bench")
+    assert (ended.code, ended.out.endswith("\n1 faster\n")) == (0, True), ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((_ONE, "20260303T"), 6, "no run '20260303T' in the store"),
+        ((_ONE, "20260"), 9, "nothing is recorded at 20260: "),
+        ((_ONE, _TWO, "--testbed", "other"), 9, f"run {_ONE} is of testbed 'bench', not 'other'"),
+    ],
+)
+def test_a_run_that_is_not_there_is_said(
+    recorded: Path, call: Callable[..., Any], arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    scratch.git(recorded, "init", "-q")
+    scratch.commit_all(recorded, "one")
+    ended = call(recorded, "compare", *arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (code, "", 1)
+    assert words in ended.err
+
+
 def test_a_name_that_neither_side_has_is_2(compared: Compared) -> None:
     ended = compared([measurement(_STEADY)], [measurement(_SLOW)], "--variant", "tild")
     assert (ended.code, ended.out) == (2, "")
