@@ -11,6 +11,7 @@ from perfci import units
 from perfci.dashboard import components, ids, samples, urls
 from perfci.dashboard.components import Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
+from perfci.dashboard.origins import Origin
 from perfci.dashboard.states import RunState
 from perfci.dashboard.views.anchors import TITLE
 from perfci.history.latency import interquartile_mean
@@ -43,7 +44,7 @@ class Entry:
     cell: Cell
 
 
-def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
+def show(run: Run, origin: Origin, state: RunState, *, repository_url: str | None) -> Component:
     """Show a run, its rows as ``state`` filters and sorts them, and the chosen row's samples."""
     entries = [
         Entry(number=index, measurement=each, cell=summarise_cell(run.run_id, each))
@@ -55,7 +56,7 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
     load = say_load({"": [each.cell for each in entries]})
     return components.page(
         f"Run at {units.shorten_sha(run.commit.sha)}",
-        _facts(run, repository_url),
+        _facts(run, origin, repository_url),
         html.P(load, className="beside") if load else "",
         _chosen(run.commit, entries, state),
         html.H2("Rows"),
@@ -136,16 +137,16 @@ _KEYS: dict[str, Callable[[Entry], float | str | None]] = {
 }
 
 
-def _facts(run: Run, repository_url: str | None) -> Component:
+def _facts(run: Run, origin: Origin, repository_url: str | None) -> Component:
     environment, device = run.environment, run.environment.device
     return components.facts(
         (
             ("Commit", components.commit_line(run.commit, repository_url=repository_url)),
-            ("Branch", run.commit.branch),
+            ("Branch", components.branch_name(run.commit)),
             ("Committed", units.format_date(run.commit.committed_at)),
             ("Started", units.format_date(run.started_at)),
             ("Duration", units.format_duration(run.duration_s)),
-            ("Trigger", f"{run.trigger}, attempt {units.format_count(run.attempt)}"),
+            ("Trigger", components.trigger_line(origin)),
             (
                 "Testbed",
                 dcc.Link(environment.testbed, href=urls.overview_url(environment.testbed)),

@@ -413,7 +413,7 @@ def test_a_study_of_noise_is_listed_and_in_no_history(ask, make) -> None:
     run, study = make.run(1), replace(make.run(2), run_id="study", trigger="noise")
     page = ask([run, study])
     assert {f"/run/{run.run_id}", "/run/study"} <= set(page("/runs").hrefs)
-    assert "noise, attempt 1" in page("/run/study").text
+    assert "Trigger\nnoise\n" in page("/run/study").text
     for path in ("/", "/kernel/scale"):
         assert not any("study" in href for href in page(path).hrefs)
         assert any(run.run_id in href for href in page(path).hrefs)
