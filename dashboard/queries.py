@@ -23,6 +23,7 @@ from perfci.history.model import Cell, Commit, Run, RunSummary
 from perfci.history.order import head_first, is_whole, on_line
 from perfci.history.stores import open_store
 from perfci.history.stores.base import Store
+from perfci.load import say_load
 
 MOST_COMMITS = 150
 _MOST_CELLS = 30_000
@@ -145,11 +146,15 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisePage:
-    """What the page of a testbed's noise shows: its newest study, cell by cell."""
+    """What the page of a testbed's noise shows: its newest study, cell by cell.
+
+    ``load`` says how busy others kept a CPU, and is empty where that was not much.
+    """
 
     testbeds: Sequence[str]
     study: Study
     noise: Sequence[CellNoise]
+    load: str
 
 
 def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
@@ -166,7 +171,8 @@ def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
             raise UnstudiedError(testbed)
         cells = store.cells(run_ids=[run.run_id for run in chosen])
     noise = describe_noise(chosen, cells, threshold=threshold)
-    return NoisePage(testbeds=sorted(newest), study=chosen, noise=noise)
+    load = say_load({"": cells})
+    return NoisePage(testbeds=sorted(newest), study=chosen, noise=noise, load=load)
 
 
 def read_run(store_url: str, run_id: str) -> tuple[Run, Origin]:

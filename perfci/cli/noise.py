@@ -25,7 +25,7 @@ from perfci.cli.options import (
 )
 from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
 from perfci.config import Config
-from perfci.decision.noise import FEWEST_PASSES, LADDER, describe_noise
+from perfci.decision.noise import ENOUGH_PASSES, FEWEST_PASSES, LADDER, describe_noise
 from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets
 from perfci.history.model import NOISE_TRIGGER, Run
@@ -36,7 +36,7 @@ from perfci.load import say_load
 from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
-from perfci.reports.noise import noise_table
+from perfci.reports.noise import noise_table, say_shortage
 from perfci.run import measure_pair
 from perfci.selection import Selection
 from perfci.workers.passes import PassServer
@@ -58,7 +58,7 @@ class _Request:
 @click.option(
     "--passes",
     type=click.IntRange(FEWEST_PASSES, 1000),
-    default=12,
+    default=ENOUGH_PASSES,
     show_default=True,
     help="Fresh processes to measure in, each with both sides.",
 )
@@ -172,6 +172,7 @@ def _show(request: _Request, runs: list[Run]) -> None:
                 "threshold": threshold,
                 "cells": [plain(each) for each in noise],
                 "load": say_load({"": cells}),
+                "shortage": say_shortage(noise),
             }
         )
         return

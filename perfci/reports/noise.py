@@ -1,9 +1,10 @@
 """A study of noise as lines for a terminal, at most 80 wide: a table a kernel and contract."""
 
+import math
 from collections.abc import Sequence
 
 from perfci import units
-from perfci.decision.noise import LADDER, CellNoise, Study
+from perfci.decision.noise import ENOUGH_PASSES, LADDER, CellNoise, Study
 from perfci.history.model import Cell, is_anchor
 from perfci.load import say_load
 from perfci.reports.columns import Column, lay_out, wrap
@@ -41,8 +42,27 @@ def noise_table(
         lines += [*lay_out(_COLUMNS, []), ""]
     lines += list_failures(cells)
     lines += note(say_load({"": cells}))
+    lines += note(say_shortage(noise))
     family = sum(not is_anchor(each.key.kernel) for each in noise)
     return [*lines, *wrap(_explain(family, threshold), indent=0)]
+
+
+def say_shortage(noise: Sequence[CellNoise]) -> str:
+    """Say in a sentence that a study has too few passes for what it says; empty where it has not.
+
+    The relative standard error of a spread follows from its degrees of freedom, for normal passes.
+    """
+    short = [each for each in noise if each.passes < ENOUGH_PASSES]
+    if not short:
+        return ""
+    least = min(short, key=lambda each: each.floor.paired.degrees)
+    error = units.format_share(1.0 / math.sqrt(2.0 * least.floor.paired.degrees))
+    of = "" if len(short) == len(noise) else f" of {len(short)} of {len(noise)} cells"
+    return (
+        f"Too few passes{of}: {units.format_count(least.passes)} know a spread to some {error}, "
+        f"and what more paired passes would call no better. perfci noise takes {ENOUGH_PASSES} "
+        "unless told otherwise."
+    )
 
 
 def _write(noise: CellNoise) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from records import beside_others
 from sqlalchemy import Engine, event
 
 from perfci.dashboard.app import create_app, serve
@@ -548,6 +549,37 @@ def test_the_noise_of_each_kernel_is_drawn_to_one_scale(ask, make) -> None:
     first, second = (graph["figure"] for graph in page.nodes("Graph"))
     assert [len(trace["x"]) for trace in (*first["data"], *second["data"])] == [1, 1, 1, 1]
     assert first["layout"]["xaxis"]["range"] == second["layout"]["xaxis"]["range"]
+    assert first["layout"]["margin"] == second["layout"]["margin"]
+    assert (first["layout"]["showlegend"], second["layout"]["showlegend"]) == (False, False)
+
+
+def test_a_cell_of_a_study_has_its_case_in_its_name_where_a_kernel_has_several(ask, make) -> None:
+    cells = [
+        make.cell("plain", passes=6),
+        make.cell("plain", passes=6, kernel="other"),
+        make.cell("plain", passes=6, kernel="other", case="a_case_of_many_words"),
+    ]
+    runs = [replace(run, measurements=tuple(cells)) for run in _study(make)]
+    page = ask(runs)("/noise")
+    names = [graph["figure"]["layout"]["yaxis"]["ticktext"] for graph in page.nodes("Graph")]
+    assert names == [["plain cpu"], ["plain/large cpu", "plain/a_c…ny_words cpu"]]
+    assert max(len(name) for own in names for name in own) <= 22
+    assert "plain/a_case_of_many_words cpu/1" in str(list(page.nodes("Graph")))
+
+
+def test_a_study_says_of_itself_what_the_command_says(ask, make) -> None:
+    busy, few = make.cell("plain", passes=12), make.cell("other", passes=3)
+    runs = [replace(run, measurements=(beside_others(busy, 0.4), few)) for run in _study(make)]
+    text = ask(runs)("/noise").text
+    said = "A busy machine: others used 40 % of the cores while 2 of 4 latencies were measured."
+    assert said in text
+    assert (
+        "Too few passes of 1 of 2 cells: 3 know a spread to some 50 %, and what more paired passes "
+        "would call no better. perfci noise takes 12 unless told otherwise."
+    ) in text
+    quiet = [replace(run, measurements=(busy,)) for run in _study(make, number=3)]
+    text = ask(quiet)("/noise").text
+    assert not any(words in text for words in ("busy machine", "Too few"))
 
 
 def test_where_no_study_was_recorded_the_page_says_which_command_makes_one(ask, make) -> None:

@@ -37,6 +37,8 @@ def test_a_study_says_what_lies_between_the_sides_and_what_could_be_seen(
     assert "axpb · cpu/1\n  variant  case    apart" in said
     assert "perfci_copy · cpu/1" in said
     assert "✗ wrong values · axpb/wrong/large" in said
+    few = "Too few passes: 3 know a spread to some 50 %, and what more paired passes would call no"
+    assert few in said.replace("\n", " ")
     assert "at a threshold of +5.0 %, in one of 1 cell." in said.replace("\n", " ")
     assert max(map(len, said.splitlines())) <= 80
 
@@ -80,6 +82,7 @@ def test_a_study_goes_into_files_and_as_json(tmp_path: Path) -> None:
     names = {path.name for path in (root / "files").iterdir()}
     assert names == {f"{run_id}.json.gz" for run_id in said["runs"]}
     assert said["load"] == "" or said["load"].startswith("A busy machine: others used ")
+    assert said["shortage"].startswith("Too few passes: 3 know a spread to some 50 %, ")
     assert cell["floor"]["paired"]["degrees"] == 2.0
     assert cell["visible"] == sorted(cell["visible"], reverse=True)
     assert len(list((root / "files").glob("*.json.gz"))) == 2
