@@ -35,8 +35,10 @@ from perfci.decision.rule import LOOKS, Array, Family, Ruling, moments, rule
 from perfci.errors import PerfciError, UsageError
 from perfci.history.codec import read_run_file
 from perfci.history.errors import HistoryError
+from perfci.history.latency import TRIMMED_VARIANCE
 from perfci.history.model import Commit, Measurement, Run, is_anchor
 from perfci.history.summary import cell, run_summary
+from perfci.units import count_things
 
 ALPHA = 0.05
 LEVELS = (0.01, 0.001, 0.0001)
@@ -116,7 +118,7 @@ def compared(gates: Gates) -> Alarms:
     alarms = []
     for passes in LOOKS:
         shown = moments(gates.ratios[..., :passes])
-        least = stats.TRIMMED_VARIANCE * gates.family.spread**2 / passes
+        least = TRIMMED_VARIANCE * gates.family.spread**2 / passes
         variance, degrees = stats.at_least(
             (least, gates.family.degrees), (shown.variance, shown.degrees)
         )
@@ -179,7 +181,7 @@ def command(
             draw = partial(
                 draw_gates, study, count=count, cells=size, passes=study_passes, threshold=threshold
             )
-            click.echo(f"\n{size} cells")
+            click.echo(f"\n{count_things(size, 'cell')}")
             for line in describe_tails(draw(np.random.default_rng(seed))):
                 click.echo(line)
             for each in rules or ("ladder",):
@@ -223,7 +225,7 @@ def _study(pairs: Sequence[tuple[Run, Run]]) -> Study:
     left_out = f" ({len(names) - len(kept)} left out)" if len(names) > len(kept) else ""
     return Study(
         title=f"{run.environment.device.model}, {run.started_at:%Y-%m-%d}, "
-        f"{' + '.join(map(str, passes))} passes of {len(kept)} cells{left_out}",
+        f"{' + '.join(map(str, passes))} passes of {count_things(len(kept), 'cell')}{left_out}",
         ratios=np.array([[ratio for each in timed for ratio in each[name][1]] for name in kept]).T,
         names=kept,
         contracts=[name.rpartition(" ")[2] for name in kept],
@@ -232,13 +234,13 @@ def _study(pairs: Sequence[tuple[Run, Run]]) -> Study:
 
 
 def _timed(first: Run, second: Run) -> dict[str, tuple[float, Sequence[float]]]:
-    """The median latency of each cell and its passes' ratios, by its name and contract."""
+    """The latency of each cell and its passes' ratios, by its name and contract."""
     others = {_name(each): cell(second.run_id, each) for each in second.measurements}
     found = {}
     for measurement in first.measurements:
         own, other = cell(first.run_id, measurement), others.get(_name(measurement))
         if other and own.latency and own.contract and not is_anchor(own.kernel):
-            found[_name(measurement)] = own.latency.median_ns, log_ratios(own, other)
+            found[_name(measurement)] = own.latency.typical_ns, log_ratios(own, other)
     return found
 
 
@@ -343,7 +345,7 @@ def _describe(
     yield study.title
     yield f"{count} gates, floors from {passes} passes, threshold {threshold:.1%}"
     yield (
-        f"slowed down: one of {len(short)} cells, "
+        f"slowed down: one of {count_things(len(short), 'cell')}, "
         f"paired spread {spread.min():.2%} to {spread.max():.2%}"
     )
 

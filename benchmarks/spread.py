@@ -170,7 +170,7 @@ def _read(way: str, workload: Any) -> tuple[float, float]:
 
 
 def _in_turns(name: str, workload: Any) -> tuple[float, float]:
-    from perfci.history.summary import interquartile_mean  # noqa: PLC0415
+    from perfci.history.latency import interquartile_mean  # noqa: PLC0415
     from perfci.timers import TIMERS, timer  # noqa: PLC0415
     from perfci.timers.sampling import measure_in_turns  # noqa: PLC0415
 

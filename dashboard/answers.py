@@ -61,7 +61,7 @@ def answer_kernel(url: Url, site: Site) -> Component:
 
 def answer_run(url: Url, site: Site) -> Component:
     """Answer ``/run/<run_id>?text=…&status=…&sort=…&order=…&row=…``."""
-    run = queries.read_run(site.store_url, urls.read_name(url, "run_id"))
+    run, origin = queries.read_run(site.store_url, urls.read_name(url, "run_id"))
     sort = urls.read_text(url, "sort")
     state = RunState(
         run_id=run.run_id,
@@ -71,7 +71,7 @@ def answer_run(url: Url, site: Site) -> Component:
         descending=urls.read_text(url, "order") == "descending",
         row=urls.read_number(url, "row"),
     )
-    return run_view.show(run, state, repository_url=site.repository_url)
+    return run_view.show(run, origin, state, repository_url=site.repository_url)
 
 
 def answer_noise(url: Url, site: Site) -> Component:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perfci.history.model import Commit, RunSummary
-from perfci.history.order import line_order, on_line, previous_on_line
+from perfci.history.model import BISECT_TRIGGER, Commit, RunSummary
+from perfci.history.order import find_sides, is_whole, line_order, on_line, previous_on_line
 
 MOST_RECENT = 20
 _MOST_RECENT_CELLS = 8_000
@@ -16,9 +16,10 @@ _USUAL_BRANCHES = ("main", "master")
 class Pair:
     """The runs of a testbed at its newest commit and at the measured commit before that.
 
-    Both are newest first; ``previous`` is empty where there is no earlier commit. ``recent`` are
-    the newest commits of the line, the oldest first. ``newer`` is a run started later that is not
-    on the line: of a dirty tree or of another branch.
+    Both are newest first, sides of gates and bisections last; ``previous`` is empty where there is
+    no earlier commit. ``recent`` are the newest commits of the line, the oldest first. ``newer`` is
+    a run started later that is not on the line: of a dirty tree, of another branch, or the head's
+    side of a gate.
     """
 
     runs: Sequence[RunSummary]
@@ -30,9 +31,11 @@ class Pair:
 def choose_branch(runs: Sequence[RunSummary]) -> str:
     """Return the branch to show unasked: main or master, else the one measured last.
 
-    ``runs`` are newest first. Empty where no run knows its branch.
+    ``runs`` are newest first. Empty where no run knows its branch. One that has nothing on its line
+    is returned only where none has.
     """
-    known = [run.commit.branch for run in runs if run.commit.branch]
+    on_lines = [run for run in runs if is_whole(run) and on_line(run.commit)]
+    known = [run.commit.branch for run in on_lines or runs if run.commit.branch]
     usual = (branch for branch in _USUAL_BRANCHES if branch in known)
     return next(usual, known[0] if known else "")
 
@@ -46,9 +49,10 @@ def order_branch(runs: Sequence[RunSummary], branch: str) -> list[Commit]:
 
 
 def runs_at(runs: Iterable[RunSummary], commits: Iterable[Commit]) -> list[RunSummary]:
-    """Return the runs of clean trees at some commits, in the order given."""
+    """Return the runs of clean trees at some commits, in the order given, whole ones first."""
     shas = {commit.sha for commit in commits}
-    return [run for run in runs if run.commit.sha in shas and on_line(run.commit)]
+    found = [run for run in runs if run.commit.sha in shas and on_line(run.commit)]
+    return sorted(found, key=lambda run: not is_whole(run))
 
 
 def take_newest(
@@ -73,19 +77,27 @@ def take_newest(
 def pair_newest(runs: Sequence[RunSummary]) -> Pair:
     """Return the newest commit of one testbed's line beside the one before it.
 
-    ``runs`` are newest first, at least one. Where nothing is on the line (all trees are dirty),
-    the last run stands alone.
+    ``runs`` are newest first, at least one, a head's side before its base's. Where nothing is on
+    the line (all trees are dirty, or only a gate has measured), the last run stands there, beside
+    the base that it was measured with.
     """
     commits = order_branch(runs, choose_branch(runs))
     if not commits:
-        return Pair(runs=runs[:1], previous=())
+        last = next((run for run in runs if is_whole(run)), runs[0])
+        base, side = find_sides(runs).get(last.pair, (None, None))
+        return Pair(
+            runs=[last],
+            previous=[base] if base is not None and side is last else (),
+            newer=None if last is runs[0] else runs[0],
+        )
     head = commits[-1]
     before = previous_on_line(head, commits[:-1])
     shas = {commit.sha for commit in commits}
-    is_newer = not on_line(runs[0].commit) or runs[0].commit.sha not in shas
+    newest = next((run for run in runs if run.trigger != BISECT_TRIGGER), runs[0])
+    is_newer = not on_line(newest.commit) or newest.commit.sha not in shas
     return Pair(
         runs=runs_at(runs, [head]),
         previous=() if before is None else runs_at(runs, [before]),
         recent=take_newest(commits, runs, most=MOST_RECENT, most_cells=_MOST_RECENT_CELLS),
-        newer=runs[0] if is_newer else None,
+        newer=newest if is_newer else None,
     )

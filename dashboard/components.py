@@ -12,7 +12,8 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import urls
-from perfci.history.model import Commit, Status, Verdict
+from perfci.dashboard.origins import Origin
+from perfci.history.model import GATE_TRIGGER, Commit, Status, Verdict
 
 Child = Component | str
 Children = Child | Sequence[Child]
@@ -158,8 +159,8 @@ def verdict_mark(verdict: Verdict, change: str = "") -> Component:
 def verdict_count(verdict: Verdict, count: int) -> Component:
     """Show how many cells have a verdict: ``▲ 2 regressions``."""
     words = verdict.value.replace("_", " ")
-    if verdict in _NOUNS and count != 1:
-        words += "s"
+    if verdict in _NOUNS:
+        words = units.choose_number(count, words)
     return _verdict(verdict, f"{units.format_count(count)} ", words)
 
 
@@ -206,6 +207,24 @@ def commit_line(commit: Commit, *, repository_url: str | None, run_id: str = "")
     if web is not None:
         parts.append(html.A("commit ↗", href=web, rel="noreferrer", className="outward"))
     return html.Span(_spaced(parts), className="commit")
+
+
+def branch_name(commit: Commit) -> str:
+    """Name a commit's branch; of one that is on no line yet, the branch that it is to go into."""
+    name, dots, _ = (commit.branch or "").partition("..")
+    return f"not on {name}" if dots else name
+
+
+def trigger_line(origin: Origin) -> Component:
+    """Say what started a run, and of a side of two which it is and where the other is."""
+    run, other = origin.run, origin.other
+    if other is None:
+        attempt = f", attempt {units.format_count(run.attempt)}" if run.attempt > 1 else ""
+        return html.Span(f"{run.trigger}{'' if run.pair else attempt}")
+    name = html.Code(units.shorten_sha(other.commit.sha))
+    side = ("the head " if origin.is_head else "the base ") if run.trigger == GATE_TRIGGER else ""
+    link = dcc.Link("the other side" if run.is_study else name, href=urls.run_url(other.run_id))
+    return html.Span([f"{run.trigger}, {side}beside ", link])
 
 
 def search_form(

@@ -14,7 +14,9 @@ from perfci.dashboard import urls
 from perfci.dashboard.lines import ERROR, YARDSTICK, Event, History, Line, Point, order_variants
 from perfci.dashboard.plots import AXIS, GREY, Values, base_layout, colour_of, dash_of, marker_of
 from perfci.dashboard.states import Scale
+from perfci.history.latency import LatencySummary
 from perfci.history.model import Status
+from perfci.reports.passes import describe_interval, describe_passes
 
 _MOST_TICKS = 14
 _LONGEST_HOVER = 160
@@ -36,7 +38,7 @@ def history_figure(
     for index, line in enumerate(drawn):
         style = styles[line.testbed, line.variant]
         traces += [
-            _quartile_trace(shown, line, style),
+            _interval_trace(shown, line, style),
             _latency_trace(shown, line, style),
             _failure_trace(shown, line, index, style),
             _error_trace(shown, line, style),
@@ -98,16 +100,16 @@ def _latency_trace(history: History, line: Line, style: Values) -> Values:
     return {
         **_line_trace(history, line),
         **style,
-        "y": [None if each is None else each.median_ns / 1e3 for each in latencies],
+        "y": [None if each is None else each.typical_ns / 1e3 for each in latencies],
         "error_y": {
             "type": "data",
             "symmetric": False,
             "array": [
-                None if each is None else (each.upper_quartile_ns - each.median_ns) / 1e3
+                None if each is None else (_interval_ns(each)[1] - each.typical_ns) / 1e3
                 for each in latencies
             ],
             "arrayminus": [
-                None if each is None else (each.median_ns - each.lower_quartile_ns) / 1e3
+                None if each is None else (each.typical_ns - _interval_ns(each)[0]) / 1e3
                 for each in latencies
             ],
             "thickness": 1.5,
@@ -116,8 +118,13 @@ def _latency_trace(history: History, line: Line, style: Values) -> Values:
     }
 
 
-def _quartile_trace(history: History, line: Line, style: Values) -> Values:
-    """Fill what lies between the quartiles, one shape for each unbroken stretch."""
+def _interval_ns(latency: LatencySummary) -> tuple[float, float]:
+    """The interval of a latency; without one, as of a single pass, nothing on either side."""
+    return latency.interval_ns or (latency.typical_ns, latency.typical_ns)
+
+
+def _interval_trace(history: History, line: Line, style: Values) -> Values:
+    """Fill the intervals of the latencies, one shape for each unbroken stretch."""
     shas: list[str | None] = []
     edges_us: list[float | None] = []
     for segment in line.segments:
@@ -128,14 +135,14 @@ def _quartile_trace(history: History, line: Line, style: Values) -> Values:
         ]
         back = summaries[::-1]
         shas += [sha for sha, _ in (*summaries, *back)] + [None]
-        edges_us += [latency.upper_quartile_ns / 1e3 for _, latency in summaries]
-        edges_us += [latency.lower_quartile_ns / 1e3 for _, latency in back]
+        edges_us += [_interval_ns(latency)[1] / 1e3 for _, latency in summaries]
+        edges_us += [_interval_ns(latency)[0] / 1e3 for _, latency in back]
         edges_us.append(None)
     return {
         "type": "scatter",
         "x": shas,
         "y": edges_us,
-        "name": f"quartiles of {escape(_name(history, line))}",
+        "name": f"intervals of {escape(_name(history, line))}",
         "mode": "lines",
         "fill": "toself",
         "fillcolor": f"{style['line']['color']}38",
@@ -347,15 +354,9 @@ def _figures(point: Point) -> list[str]:
         rows.append(f"{point.status.value.replace('_', ' ')}: {point.cell.message}")
     latency = point.cell.latency
     if latency is not None:
-        rows.append(
-            f"median {units.format_latency(latency.median_ns)}, quartiles "
-            f"{units.format_latency(latency.lower_quartile_ns)} to "
-            f"{units.format_latency(latency.upper_quartile_ns)}"
-        )
-        rows.append(
-            f"{units.format_count(latency.sample_count)} samples in "
-            f"{units.format_count(len(latency.pass_means_ns))} passes"
-        )
+        interval = f", 95 % interval {describe_interval(latency)}" if latency.interval_ns else ""
+        rows.append(f"latency {units.format_latency(latency.typical_ns)}{interval}")
+        rows.append(describe_passes(latency))
     return rows + _errors(point)
 
 

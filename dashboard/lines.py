@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.history.model import Cell, Commit, Environment, LatencySummary, RunSummary, Status
+from perfci.history.latency import LatencySummary
+from perfci.history.model import Cell, Commit, Environment, RunSummary, Status
+from perfci.history.order import is_whole
 
 ERROR = "max_abs_error"
 YARDSTICK = "yardstick_max_abs_error"
@@ -16,7 +18,8 @@ MOST_DRAWN = 7
 class Point:
     """One cell at one commit, of the newest run there that has it; None where it is missing.
 
-    ``attempts`` counts the runs of the testbed at the commit.
+    ``attempts`` counts the runs of the testbed at the commit, or the sides of gates and bisections
+    there, whichever the run is one of.
     """
 
     run: RunSummary
@@ -139,7 +142,7 @@ def choose_variants(lines: Sequence[Line]) -> tuple[str, ...]:
     fastest_ns: dict[str, float] = {}
     for line in lines:
         latencies = [point.latency for point in line.points if point is not None]
-        known = [latency.median_ns for latency in latencies if latency is not None]
+        known = [latency.typical_ns for latency in latencies if latency is not None]
         last_ns = known[-1] if known else math.inf
         fastest_ns[line.variant] = min(last_ns, fastest_ns.get(line.variant, math.inf))
     if len(fastest_ns) <= MOST_DRAWN:
@@ -206,8 +209,12 @@ def _point(
     """The newest cell that runs of one commit have; None where there is no run."""
     for run in runs:
         if cell := cells.get((run.run_id, variant)):
-            return Point(run=run, cell=cell, attempts=len(runs))
-    return Point(run=runs[0], cell=None, attempts=len(runs)) if runs else None
+            return Point(run=run, cell=cell, attempts=_count_alike(run, runs))
+    return Point(run=runs[0], cell=None, attempts=_count_alike(runs[0], runs)) if runs else None
+
+
+def _count_alike(run: RunSummary, runs: Sequence[RunSummary]) -> int:
+    return sum(is_whole(each) == is_whole(run) for each in runs)
 
 
 def _events(

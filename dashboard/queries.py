@@ -15,13 +15,15 @@ from perfci.dashboard.branches import (
     take_newest,
 )
 from perfci.dashboard.lines import Aside, History
+from perfci.dashboard.origins import Origin, find_origins
 from perfci.dashboard.snapshot import Snapshot
 from perfci.dashboard.states import KernelChoice, KernelState, OverviewState
 from perfci.decision.noise import CellNoise, Study, describe_noise, find_floors, find_studies
 from perfci.history.model import Cell, Commit, Run, RunSummary
-from perfci.history.order import on_line
+from perfci.history.order import head_first, is_whole, on_line
 from perfci.history.stores import open_store
 from perfci.history.stores.base import Store
+from perfci.load import say_load
 
 MOST_COMMITS = 150
 _MOST_CELLS = 30_000
@@ -102,7 +104,8 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
     """
     with _opened(store_url) as store:
         runs = _runs(store, studies=False)
-        branches = sorted({run.commit.branch for run in runs if run.commit.branch})
+        whole = [run for run in runs if is_whole(run)]
+        branches = sorted({run.commit.branch for run in whole if run.commit.branch})
         branch = _pick("branch", asked.branch, branches, default=choose_branch(runs))
         line = order_branch(runs, branch)
         commits = (
@@ -143,11 +146,15 @@ def read_kernel(store_url: str, asked: KernelState) -> KernelPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisePage:
-    """What the page of a testbed's noise shows: its newest study, cell by cell."""
+    """What the page of a testbed's noise shows: its newest study, cell by cell.
+
+    ``load`` says how busy others kept a CPU, and is empty where that was not much.
+    """
 
     testbeds: Sequence[str]
     study: Study
     noise: Sequence[CellNoise]
+    load: str
 
 
 def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
@@ -164,31 +171,34 @@ def read_noise(store_url: str, testbed: str, *, threshold: float) -> NoisePage:
             raise UnstudiedError(testbed)
         cells = store.cells(run_ids=[run.run_id for run in chosen])
     noise = describe_noise(chosen, cells, threshold=threshold)
-    return NoisePage(testbeds=sorted(newest), study=chosen, noise=noise)
+    load = say_load({"": cells})
+    return NoisePage(testbeds=sorted(newest), study=chosen, noise=noise, load=load)
 
 
-def read_run(store_url: str, run_id: str) -> Run:
-    """Read one run whole, by its id or the unique beginning of it."""
+def read_run(store_url: str, run_id: str) -> tuple[Run, Origin]:
+    """Read one run whole, by its id or the unique beginning of it, and what it was measured for."""
     with _opened(store_url) as store:
-        fitting = [run.run_id for run in _runs(store) if run.run_id.startswith(run_id)]
+        runs = _runs(store)
+        fitting = [run.run_id for run in runs if run.run_id.startswith(run_id)]
         if run_id in fitting:
             fitting = [run_id]
         if len(fitting) != 1 or not run_id:
             how_many = "several runs begin" if fitting else "no run begins"
             raise NotFoundError(f"{how_many} with “{run_id}”")
-        return store.run(fitting[0])
+        origins = {each.run.run_id: each for each in find_origins(runs)}
+        return store.run(fitting[0]), origins[fitting[0]]
 
 
-def read_runs(store_url: str, *, testbed: str, sha: str) -> tuple[list[RunSummary], list[str]]:
+def read_runs(store_url: str, *, testbed: str, sha: str) -> tuple[list[Origin], list[str]]:
     """Read the runs that match, newest first, and the names of all testbeds."""
     with _opened(store_url) as store:
         runs = _runs(store)
-    testbeds = _testbeds(runs)
     return [
-        run
-        for run in runs
-        if run.commit.sha.startswith(sha.lower()) and testbed in ("", run.environment.testbed)
-    ], testbeds
+        each
+        for each in find_origins(runs)
+        if each.run.commit.sha.startswith(sha.lower())
+        and testbed in ("", each.run.environment.testbed)
+    ], _testbeds(runs)
 
 
 def _opened(store_url: str) -> Store:
@@ -196,7 +206,7 @@ def _opened(store_url: str) -> Store:
 
 
 def _runs(store: Store, *, studies: bool | None = None) -> list[RunSummary]:
-    runs = list(store.runs(studies=studies))
+    runs = head_first(store.runs(studies=studies))
     if not runs:
         raise EmptyStoreError
     return runs

@@ -5,8 +5,8 @@ from itertools import accumulate
 
 from perfci import units
 from perfci.dashboard.plots import AXIS, COLOURS, Values, base_layout
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import Pass
-from perfci.history.summary import interquartile_mean
 
 MOST_DRAWN_SAMPLES = 6000
 

@@ -97,7 +97,7 @@ class Snapshot:
         return list(dict.fromkeys(place.contract for place in places if place.contract))
 
     def speed_up(self, place: Place) -> float | None:
-        """How many times as fast as the library's plain call a cell is, by their medians.
+        """How many times as fast as the library's plain call a cell is.
 
         None unless both passed in the same run, with the same workload.
         """
@@ -105,26 +105,26 @@ class Snapshot:
         if place.variant == PEER or own is None or peer is None:
             return None
         alike = (own.run_id, own.workload_digest) == (peer.run_id, peer.workload_digest)
-        if own.latency is None or peer.latency is None or not alike or own.latency.median_ns <= 0:
+        if own.latency is None or peer.latency is None or not alike or own.latency.typical_ns <= 0:
             return None
-        return peer.latency.median_ns / own.latency.median_ns
+        return peer.latency.typical_ns / own.latency.typical_ns
 
     def share(self, place: Place) -> float | None:
-        """A cell's median in units of the slowest of its case, timer and run, up to 1.
+        """A cell's latency in units of the slowest of its case, timer and run, up to 1.
 
         None where it did not pass or nothing else did.
         """
         own = self._passed(place)
         if own is None or own.latency is None:
             return None
-        medians_ns = [
-            cell.latency.median_ns
+        latencies_ns = [
+            cell.latency.typical_ns
             for row in self.tables[place.kernel]
             if (cell := self._passed(place._replace(variant=row.variant))) is not None
             and cell.latency is not None
             and cell.run_id == own.run_id
         ]
-        return own.latency.median_ns / max(medians_ns) if len(medians_ns) > 1 else None
+        return own.latency.typical_ns / max(latencies_ns) if len(latencies_ns) > 1 else None
 
     def _passed(self, place: Place) -> Cell | None:
         rows = (row for row in self.tables[place.kernel] if row.variant == place.variant)

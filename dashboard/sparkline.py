@@ -16,24 +16,24 @@ _COLOUR = "#5b84b1"
 
 
 def draw(line: Line) -> str:
-    """Draw the medians of a line as a ``data:`` address of an SVG image.
+    """Draw the latencies of a line as a ``data:`` address of an SVG image.
 
     What failed or is missing and a change of the workload are gaps. The height spans at least a
-    tenth of the largest median, so that noise does not look like news. Empty below two medians.
+    tenth of the largest, so that noise does not look like news. Empty below two.
     """
-    medians_ns = _medians_ns(line)
-    if len(medians_ns) < 2:
+    latencies_ns = _latencies_ns(line)
+    if len(latencies_ns) < 2:
         return ""
-    top_ns, bottom_ns = max(medians_ns.values()), min(medians_ns.values())
+    top_ns, bottom_ns = max(latencies_ns.values()), min(latencies_ns.values())
     slack_ns = max(0.0, _SMALLEST_SPAN * top_ns - (top_ns - bottom_ns)) / 2
     span_ns = top_ns - bottom_ns + 2 * slack_ns or 1.0
     step = (WIDTH - 2 * _MARGIN) / (len(line.points) - 1)
     places = {
         index: (
             _MARGIN + index * step,
-            _MARGIN + (top_ns + slack_ns - median_ns) / span_ns * (HEIGHT - 2 * _MARGIN),
+            _MARGIN + (top_ns + slack_ns - latency_ns) / span_ns * (HEIGHT - 2 * _MARGIN),
         )
-        for index, median_ns in medians_ns.items()
+        for index, latency_ns in latencies_ns.items()
     }
     paths = "".join(_path([places[index] for index in segment]) for segment in line.segments)
     last_x, last_y = places[max(places)]
@@ -48,14 +48,14 @@ def draw(line: Line) -> str:
 
 def describe(line: Line) -> str:
     """Say what the image shows: ``12 commits: 10.1 µs to 12.3 µs``."""
-    medians_ns = _medians_ns(line).values()
-    low, high = units.format_latency(min(medians_ns)), units.format_latency(max(medians_ns))
-    return f"last {units.format_count(len(line.points))} commits: {low} to {high}"
+    latencies_ns = _latencies_ns(line).values()
+    low, high = units.format_latency(min(latencies_ns)), units.format_latency(max(latencies_ns))
+    return f"last {units.count_things(len(line.points), 'commit')}: {low} to {high}"
 
 
-def _medians_ns(line: Line) -> dict[int, float]:
+def _latencies_ns(line: Line) -> dict[int, float]:
     return {
-        index: point.latency.median_ns
+        index: point.latency.typical_ns
         for index, point in enumerate(line.points)
         if point is not None and point.latency is not None
     }

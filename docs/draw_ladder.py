@@ -36,7 +36,7 @@ line { stroke: #ccc }
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """A variant: its median latency, and its error over that of the library in float32."""
+    """A variant: its latency, and its error over that of the library in float32."""
 
     variant: str
     latency_ns: float
@@ -67,7 +67,7 @@ def read_rungs(run: Run, kernel: str) -> list[Rung]:
     rungs = [
         Rung(
             variant=name,
-            latency_ns=each.latency.median_ns,
+            latency_ns=each.latency.typical_ns,
             error_ratio=error.value / library.value,
         )
         for name, each in found.items()

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from perfci.history.latency import LatencySummary
+
 OWN_ENVIRONMENT = "own environment"
 """By this name an identity has a digest of the environment that a side of a comparison brought."""
 
@@ -290,23 +292,6 @@ class Run:
     perfci_version: str = ""
     pair: str = ""
     measurements: tuple[Measurement, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencySummary:
-    """What is derived from the raw samples of one measurement, in nanoseconds.
-
-    Passes in quarantine are left out. Median, quartiles and minimum are over all other samples;
-    ``pass_means_ns`` holds each pass's interquartile mean, in pass order: the figures that
-    comparisons are made from.
-    """
-
-    median_ns: float
-    lower_quartile_ns: float
-    upper_quartile_ns: float
-    minimum_ns: float
-    sample_count: int
-    pass_means_ns: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

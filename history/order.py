@@ -1,6 +1,6 @@
 """The order of recorded commits along a branch: the commit graph's, never the clock's. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from perfci.history.model import BISECT_TRIGGER, GATE_TRIGGER, Commit, Run, RunSummary
 
@@ -10,6 +10,40 @@ _OF_SOME_CELLS = (GATE_TRIGGER, BISECT_TRIGGER)
 def on_line(commit: Commit) -> bool:
     """Whether a commit belongs on its branch's line: a dirty tree never does."""
     return commit.dirty is None
+
+
+def is_whole(run: Run | RunSummary) -> bool:
+    """Whether a run is of its commit for its own sake, not what a gate or a bisection had to do."""
+    return run.trigger not in _OF_SOME_CELLS
+
+
+def find_sides(runs: Iterable[RunSummary]) -> dict[str, tuple[RunSummary, RunSummary]]:
+    """The two runs of each pair that were measured together, the base's before the head's.
+
+    Those of a study of noise, where both are of one commit, are in the order given.
+    """
+    halves: dict[str, list[RunSummary]] = {}
+    for run in runs:
+        if run.pair:
+            halves.setdefault(run.pair, []).append(run)
+    return {
+        pair: (two[1], two[0]) if _builds_on(two[0].commit, two[1].commit) else (two[0], two[1])
+        for pair, two in halves.items()
+        if len(two) == 2
+    }
+
+
+def head_first(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """The same order of runs, but of two that were measured together the head's before the base's.
+
+    Both were started at the same moment, by which they are in no order.
+    """
+    sides = find_sides(runs)
+    ordered: dict[str, RunSummary] = {}
+    for run in runs:
+        for each in reversed(sides.get(run.pair, (run,))):
+            ordered.setdefault(each.run_id, each)
+    return list(ordered.values())
 
 
 def line_order(runs: Iterable[Run | RunSummary]) -> list[Commit]:
@@ -22,7 +56,7 @@ def line_order(runs: Iterable[Run | RunSummary]) -> list[Commit]:
     bisection has measured: these measure some cells, of heads that may never be merged.
     """
     recorded = sorted(
-        (run for run in runs if on_line(run.commit) and run.trigger not in _OF_SOME_CELLS),
+        (run for run in runs if on_line(run.commit) and is_whole(run)),
         key=lambda run: (run.started_at, run.run_id),
     )
     commits: dict[str, Commit] = {}
@@ -55,6 +89,21 @@ def previous_on_line(commit: Commit, candidates: Iterable[Commit]) -> Commit | N
         and each.branch in (commit.branch, None)
     ]
     return max(below, key=lambda entry: entry[:2])[2] if below else None
+
+
+def _builds_on(commit: Commit, other: Commit) -> bool:
+    """Whether a commit is the later one of two of which one is an ancestor of the other.
+
+    Their times decide only where parents and places on a line do not tell.
+    """
+    if commit.sha == other.sha:
+        return commit.dirty is not None and other.dirty is None
+    if commit.sha in other.parents or other.sha in commit.parents:
+        return other.sha in commit.parents
+    places = (commit.position, other.position)
+    if commit.branch is not None and commit.branch == other.branch and None not in places:
+        return (commit.position or 0) > (other.position or 0)
+    return commit.committed_at > other.committed_at
 
 
 def _places(commits: Mapping[str, Commit]) -> dict[str, tuple[int, int, int, int]]:

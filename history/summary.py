@@ -1,14 +1,11 @@
 """What is derived from raw samples: summaries of measurements and of runs. Pure."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
+from perfci.history.latency import LatencySummary, interquartile_mean, latency_of
 from perfci.history.model import (
     Cell,
-    LatencySummary,
     Measurement,
     Pass,
     Run,
@@ -18,36 +15,15 @@ from perfci.history.model import (
 )
 
 
-def interquartile_mean(samples_ns: Sequence[float]) -> float:
-    """The mean of the middle half of the samples, in nanoseconds.
-
-    A quarter of the samples is trimmed at each end. Where a quarter is no whole number, the sample
-    that it cuts counts by the fraction that is left, so one sample is its own mean.
-
-    Raises ValueError where there are no samples.
-    """
-    count = len(samples_ns)
-    if count == 0:
-        raise ValueError("an interquartile mean needs at least one sample")
-    edges = np.arange(count + 1).clip(count / 4, 3 * count / 4)
-    return math.fsum(np.diff(edges) * np.sort(samples_ns)) / (count / 2)
-
-
 def summarise(passes: Sequence[Pass]) -> LatencySummary:
-    """Summarise the passes of one measurement that are not in quarantine, in nanoseconds.
+    """Estimate the latency of one measurement, by its passes that are not in quarantine.
 
     Raises ValueError where there are no samples.
     """
-    passes = [each for each in passes if not each.quarantine]
-    samples_ns = np.concatenate([each.samples_ns for each in passes])
-    lower, median, upper = np.quantile(samples_ns, (0.25, 0.5, 0.75))
-    return LatencySummary(
-        median_ns=float(median),
-        lower_quartile_ns=float(lower),
-        upper_quartile_ns=float(upper),
-        minimum_ns=float(samples_ns.min()),
-        sample_count=samples_ns.size,
-        pass_means_ns=tuple(interquartile_mean(each.samples_ns) for each in passes),
+    good = [each for each in passes if not each.quarantine]
+    return latency_of(
+        [interquartile_mean(each.samples_ns) for each in good],
+        sample_count=sum(len(each.samples_ns) for each in good),
     )
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -84,9 +85,9 @@ def load_config(
     given = {name: value for name, value in flags.items() if value is not None}
     return _layered(
         root,
-        (table, root, f"{root / 'pyproject.toml'}: [tool.perfci]"),
-        (_from_environment(variables), root, "environment"),
-        (given, start, "command line"),
+        _from_table(table, root, f"{root / 'pyproject.toml'}: [tool.perfci]"),
+        _from_environment(variables, root),
+        _from_table(given, start, "command line"),
         variables=variables,
     )
 
@@ -98,19 +99,17 @@ def config_of_text(
     variables = os.environ if environment is None else environment
     return _layered(
         root,
-        (_table_in(text, where) or {}, root, f"{where}: [tool.perfci]"),
-        (_from_environment(variables), root, "environment"),
+        _from_table(_table_in(text, where) or {}, root, f"{where}: [tool.perfci]"),
+        _from_environment(variables, root),
         variables=variables,
     )
 
 
-def _layered(
-    root: Path, *layers: tuple[Mapping[str, Any], Path, str], variables: Mapping[str, str]
-) -> Config:
-    """The defaults with layers of values on top, each with its folder and what it is called."""
+def _layered(root: Path, *layers: Mapping[str, Any], variables: Mapping[str, str]) -> Config:
+    """The defaults with layers of values on top."""
     values: dict[str, Any] = {}
-    for layer, folder, where in layers:
-        values |= _placed(_checked(layer, where), folder, where)
+    for layer in layers:
+        values |= layer
     config = Config(
         root=root,
         kernels=root / "kernels",
@@ -206,7 +205,8 @@ def _table_in(text: str, where: str) -> dict[str, Any] | None:
     return table
 
 
-def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
+def _from_environment(variables: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    """The values that variables give. Raises ConfigurationError, which names the variable."""
     known = {name.upper(): name for name in _SETTABLE}
     given: dict[str, Any] = {}
     for variable, text in variables.items():
@@ -216,36 +216,51 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
         if name not in known:
             hint = did_you_mean(name, known, prefix=_PREFIX)
             raise ConfigurationError(f"{variable}: unknown {hint}")
+        key = known[name]
         if text:
-            given[known[name]] = _parsed(known[name], text, variable)
+            where = variable if key in _TABLES else f"{variable}={one_line(text, limit=80)}:"
+            given[key] = _read(key, _parsed(key, text), folder, where)
     return given
 
 
-def _parsed(name: str, text: str, variable: str) -> Any:
-    """A variable's text as the kind of value that its key has."""
-    kind = _KINDS.get(name)
+def _parsed(key: str, text: str) -> Any:
+    """A variable's text as the kind of value that its key has; the text where it is none."""
+    kind = _KINDS.get(key)
     if kind in (_architectures, _files):
         return [each.strip() for each in text.split(",")]
     if kind is _flag:
         return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
     if kind in (_positive, _count, _share):
-        try:
+        with suppress(ValueError):
             return int(text) if kind is _count else float(text)
-        except ValueError:
-            raise ConfigurationError(f"{variable}={text}: must be a number") from None
     return text
 
 
-def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The values of a table, each of its kind. Raises ConfigurationError."""
+def _from_table(table: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The values of a table. Raises ConfigurationError, which names the key."""
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in _SETTABLE:
             raise ConfigurationError(f"{where}: unknown key '{key}' {did_you_mean(key, _SETTABLE)}")
-        kind: Callable[[Any, str], Any] = _KINDS.get(key, _text)
-        named = key if key in _TABLES else f"{key} = {value!r}"
-        values[key] = kind(value, f"{where}: {named}")
+        shown = key if key in _TABLES else f"{key} = {_shown(value)}"
+        values[key] = _read(key, value, folder, f"{where}: {shown}")
     return values
+
+
+def _shown(value: Any) -> str:
+    return one_line(repr(str(value) if isinstance(value, Path) else value), limit=80)
+
+
+def _read(key: str, value: Any, folder: Path, where: str) -> Any:
+    """A value of the kind that its key has, a relative path taken from a folder.
+
+    Raises ConfigurationError, which begins with ``where``.
+    """
+    kind: Callable[[Any, str], Any] = _KINDS.get(key, _text)
+    known = kind(value, where)
+    if key in ("kernels", "cache"):
+        return _located(known, folder, where)
+    return _store_url(known, folder, where) if key == "store" else known
 
 
 def _text(value: Any, where: str) -> str | Path:
@@ -267,8 +282,8 @@ def _positive(value: Any, where: str) -> float:
 
 
 def _count(value: Any, where: str) -> int:
-    if not isinstance(value, int) or _positive(value, where) < 1:
-        raise ConfigurationError(f"{where} must be a whole number")
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"{where} must be a whole number above 0")
     return value
 
 
@@ -291,9 +306,12 @@ def _testbed(value: Any, where: str) -> str:
 
 
 def _architectures(value: Any, where: str) -> tuple[str, ...]:
-    if isinstance(value, list) and all(_ARCHITECTURE.fullmatch(str(each)) for each in value):
-        return tuple(value)
-    raise ConfigurationError(f'{where} must be a list such as ["sm_80", "sm_90"]')
+    if not isinstance(value, list):
+        raise ConfigurationError(f'{where} must be a list such as ["sm_80", "sm_90"]')
+    for each in value:
+        if not _ARCHITECTURE.fullmatch(str(each)):
+            raise ConfigurationError(f"{where} {_shown(each)} is no architecture, as sm_90 is")
+    return tuple(value)
 
 
 def _files(value: Any, where: str) -> tuple[str, ...]:
@@ -332,26 +350,14 @@ _TABLES = {"accepted", "ci", "thresholds"}
 """Keys whose errors name what is wrong in them rather than show all of it."""
 
 
-def _placed(values: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
-    """The values with their relative paths taken from a folder. Raises ConfigurationError."""
-    placed = dict(values)
-    for key in ("kernels", "cache"):
-        if key in placed:
-            placed[key] = _located(placed[key], folder, f"{where}: {key}")
-    if "store" in placed:
-        placed["store"] = _store_url(placed["store"], folder, f"{where}: store")
-    return placed
-
-
 def _located(path: str | Path, folder: Path, where: str) -> Path:
     """A path made absolute, from a folder; ConfigurationError where no file can have it."""
     try:
         located = (folder / Path(path).expanduser()).resolve()
         located.exists()
     except (OSError, RuntimeError, ValueError) as error:
-        shown = one_line(str(path), limit=80)
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigurationError(f"{where} = '{shown}' is no usable path: {reason}") from None
+        raise ConfigurationError(f"{where} is no usable path: {reason}") from None
     return located
 
 

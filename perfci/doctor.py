@@ -14,7 +14,7 @@ from perfci.history.errors import HistoryError, NoStoreError
 from perfci.history.stores import open_store
 from perfci.kernel import discover
 from perfci.toolchain import find_compiler, find_ninja, torch_version
-from perfci.units import format_bytes
+from perfci.units import count_things, format_bytes
 
 
 def examine(config: Config) -> Iterator[Finding]:
@@ -89,9 +89,8 @@ def _processor(config: Config) -> Finding:
     device = cpu()
     memory = format_bytes(device.memory_bytes or 0)
     testbed = config.testbed or default_testbed(device)
-    return present(
-        "CPU", f"{device.model}, {device.core_count} cores, {memory}; testbed '{testbed}'"
-    )
+    cores = count_things(device.core_count or 0, "core")
+    return present("CPU", f"{device.model}, {cores}, {memory}; testbed '{testbed}'")
 
 
 def _git(config: Config) -> Iterator[Finding]:
@@ -135,4 +134,4 @@ def _store(config: Config) -> Finding:
         return absent("store", f"{config.store}: not there yet; the first perfci run makes it")
     except HistoryError as error:
         return broken("store", str(error), ExitCode.STORE)
-    return present("store", f"{store.url}, {count} runs")
+    return present("store", f"{store.url}, {count_things(count, 'run')}")

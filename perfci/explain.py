@@ -19,6 +19,7 @@ from perfci.anchors.roofline import (
     reached_flops_per_s,
     stays_in_l2,
 )
+from perfci.history.latency import FAR, LatencySummary
 from perfci.history.model import Cell, Launch, RunSummary, Status, is_anchor
 from perfci.kernel import Case, Scalar
 from perfci.load import sum_up_load
@@ -32,6 +33,8 @@ KnownCases = Mapping[tuple[str, str], Case]
 class Reading:
     """What one timer says of a variant; ``share`` is the floor in units of the latency.
 
+    ``latency_ns`` is the estimate of ``latency``, which says how well it is known.
+
     ``bytes_per_s`` and ``flops_per_s`` are what the variant moves and computes of what it must.
     """
 
@@ -39,6 +42,7 @@ class Reading:
     status: Status
     message: str
     latency_ns: float | None
+    latency: LatencySummary | None
     share: float | None
     bytes_per_s: float | None
     flops_per_s: float | None
@@ -142,12 +146,18 @@ def _describe_disturbance(anchors: Sequence[Cell]) -> str:
     count = units.count_things(len(timed), "latency", "latencies")
     quarantined, shared = (sum(map(is_so, timed)) for is_so in (has_quarantine, is_shared))
     load = sum_up_load(timed)
+    widths = [cell.latency.half_width for cell in timed if cell.latency is not None]
+    unsure = sum(width is not None and 1.0 + width > FAR for width in widths)
     said = [
         f"others were on the GPU in all passes of {units.format_count(shared)} of {count}"
         if shared
         else "",
         f"passes of {units.format_count(quarantined)} of {count} are in quarantine"
         if quarantined
+        else "",
+        f"passes disagree so far that {units.format_count(unsure)} of {count} may be "
+        "half as much again"
+        if unsure
         else "",
         f"others used {load}" if load else "",
     ]
@@ -232,12 +242,13 @@ def _explained(run: RunSummary, cells: Sequence[Cell], floors: Sequence[Floor]) 
 
 def _reading(cell: Cell, floors: Mapping[str, Floor]) -> Reading:
     timer = "" if cell.contract is None else cell.contract.timer
-    latency_ns = None if cell.latency is None else cell.latency.median_ns
+    latency_ns = None if cell.latency is None else cell.latency.typical_ns
     return Reading(
         timer=timer,
         status=cell.status,
         message=cell.message,
         latency_ns=latency_ns,
+        latency=cell.latency,
         share=floors[timer].share(latency_ns) if timer in floors else None,
         bytes_per_s=reached_bytes_per_s(cell),
         flops_per_s=reached_flops_per_s(cell),

@@ -124,7 +124,8 @@ def _errors(gpu: Gpu) -> Iterator[Finding]:
     kind = ("NVML_MEMORY_ERROR_TYPE_UNCORRECTED", "NVML_VOLATILE_ECC")
     count = gpu.ask("GetTotalEccErrors", *kind)
     if count:
-        detail = f"{units.format_count(count)} errors of memory that were not corrected"
+        errors = units.count_things(count, "error of memory", "errors of memory")
+        detail = f"{errors} not corrected"
         yield broken("ECC", f"{detail}: what it computes may be wrong", ExitCode.DEVICE)
     elif modes is not None:
         yield present("ECC", "on, no errors" if modes[0] else "off")

@@ -117,5 +117,5 @@ def sum_up_load(cells: Sequence[Cell], *, of: str = "") -> str:
     timed = sum(cell.latency is not None for cell in cells)
     some = "" if len(shares) == timed else f"{units.format_count(len(shares))} of "
     latencies = units.count_things(timed, "latency", "latencies") + (f" of {of}" if of else "")
-    were = "was" if len(shares) == 1 else "were"
+    were = units.choose_number(len(shares), "was", "were")
     return f"{used} of the cores while {some}{latencies} {were} measured"

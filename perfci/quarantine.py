@@ -62,8 +62,8 @@ def describe_passes(passes: Sequence[Pass]) -> str:
     """What a row says of its passes; nothing where all are as they should be."""
     reasons = [each.quarantine for each in passes if each.quarantine]
     if reasons:
-        counts = f"{units.format_count(len(reasons))} of {units.format_count(len(passes))} passes"
-        return f"{counts} in quarantine: {reasons[0]}"
+        total = units.count_things(len(passes), "pass", "passes")
+        return f"{units.format_count(len(reasons))} of {total} in quarantine: {reasons[0]}"
     most = max((each.other_processes or 0 for each in passes), default=0)
     return f"measured while {_count_others(most)} on the GPU: not compared" if most else ""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from perfci.build import Build
 from perfci.decision.precision import stop_of
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import (
     OWN_ENVIRONMENT,
     Contract,
@@ -15,7 +16,7 @@ from perfci.history.model import (
     is_anchor,
 )
 from perfci.history.plain import PlainError, plain, record
-from perfci.history.summary import interquartile_mean, summarise
+from perfci.history.summary import summarise
 from perfci.history.text import one_line, printable
 from perfci.load import describe_load
 from perfci.outcome import Outcome
@@ -23,6 +24,7 @@ from perfci.plan import Target
 from perfci.quarantine import describe_passes, describe_state, set_apart, set_apart_with
 from perfci.selection import Cell
 from perfci.timers import TIMERS
+from perfci.units import count_things
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,7 +148,8 @@ def _row(state: State, contract: Contract | None, target: Target) -> Measurement
     told = (final.message, describe_passes(passes), crowded)
     message = "; ".join(each for each in told if each)
     if state.failure is not None and len(outcomes) > 1:
-        message = f"passed {len(outcomes) - 1} passes, then: {message}"
+        passed = count_things(len(outcomes) - 1, "pass", "passes")
+        message = f"passed {passed}, then: {message}"
     return Measurement(
         kernel=variant.kernel,
         case=cell.case.name,

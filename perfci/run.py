@@ -86,13 +86,16 @@ def measure(
 ) -> Measured:
     """Build, check and (where ``timed``) time cells, in so many passes or until it is precise.
 
-    KeyboardInterrupt before the first pass is complete goes through; after that it ends the run
-    with the passes that are complete.
+    It ends as soon as nothing of the code is left that could be timed: anchors are not timed for
+    their own sake, unless nothing else is asked for. KeyboardInterrupt before the first pass is
+    complete goes through; after that it ends the run with the passes that are complete.
     """
     timers = timers_on(target.device.kind) if timed else ()
     precision = passes if isinstance(passes, Precision) and timed else None
 
     def is_over(sides: Sequence[Sequence[State]], complete: int, spent_s: float) -> bool:
+        if not _can_go_on([[each] for each in sides[0]], timers, complete):
+            return True
         if precision is None:
             return complete >= (passes if timed and isinstance(passes, int) else 1)
         means_ns = _means_ns(sides[0], timers)
@@ -132,7 +135,8 @@ def measure_pair(
 
     def is_over(sides: Sequence[Sequence[State]], complete: int, spent_s: float) -> bool:
         if isinstance(passes, int):
-            return complete >= passes
+            together = list(zip(*sides, strict=True))
+            return complete >= passes or not _can_go_on(together, timers, complete)
         return passes.is_over(
             lambda: [_rows(states, timers, target) for states in sides],
             passes=complete,
@@ -174,6 +178,8 @@ def _measure(
 ) -> list[Measured]:
     start_s = time.monotonic()
     begun = [_begin(cells, config, target, observer) for cells in sides]
+    if timers:
+        begun = _without_idle_anchors(begun, timers)
     limits = limits_of(config, target)
     live = [(each.build, each.cell) for states in begun for each in states if not each.failure]
     Prepared(config).fill(live, server=server, target=target, limits=limits, observer=observer)
@@ -207,6 +213,23 @@ def _measure(
         )
         for states in begun
     ]
+
+
+def _without_idle_anchors(sides: list[list[State]], timers: Sequence[str]) -> list[list[State]]:
+    """The cells of each side, without anchors where these would be all that is timed."""
+    together = list(zip(*sides, strict=True))
+    code = [each for each in together if not is_anchor(each[0].cell.kernel.name)]
+    if not code or any(can_be_timed(each, timers) for each in code):
+        return sides
+    return [list(states) for states in zip(*code, strict=True)]
+
+
+def _can_go_on(together: Sequence[Sequence[State]], timers: Sequence[str], complete: int) -> bool:
+    """Whether a further pass tells of anything: the first checks too, the others only time."""
+    if complete == 0:
+        return any(each.failure is None for sides in together for each in sides)
+    code = [each for each in together if not is_anchor(each[0].cell.kernel.name)]
+    return not code or any(can_be_timed(each, timers) for each in code)
 
 
 def _rows(

@@ -8,6 +8,7 @@ from perfci.errors import MissingError, UsageError
 from perfci.history import commits
 from perfci.history.errors import CommitError
 from perfci.history.model import Commit, RunSummary
+from perfci.history.order import head_first, is_whole
 from perfci.history.stores import Store
 from perfci.history.text import one_line
 
@@ -22,8 +23,8 @@ def find_run(
     """The run of that id, or the newest at a revision, or without one the newest of all.
 
     What looks like an id, or its beginning, is one also as ``revision``, unless git knows a commit
-    by that name. The newest of all is by itself: a side of a gate or a bisection has what had to be
-    measured.
+    by that name. The newest is by itself: a side of a gate or a bisection has what had to be
+    measured. Where there are only sides, it is the head's.
 
     Raises UsageError where an id is given beside others, MissingError where there is none.
     """
@@ -32,16 +33,31 @@ def find_run(
     if run_id is not None:
         if revision or testbed:
             raise UsageError("an id names a run by itself; leave out SHA and --testbed")
-        run = store.run(run_id)
-        runs = store.runs(sha_prefix=run.commit.sha)
-        return next(each for each in runs if each.run_id == run.run_id)
+        return _run_with(store, run_id)
     if revision is not None:
-        return runs_at(store, where, revision, testbed=testbed)[0]
+        found = runs_at(store, where, revision, testbed=testbed)
+        return next((run for run in found if is_whole(run)), found[0])
     newest = store.runs(testbed=testbed, studies=False, limit=_RECENT)
     if not newest:
         of = f" of testbed '{testbed}'" if testbed else ""
         raise MissingError(f"{store.url} holds no runs{of} yet: record one with perfci run")
-    return next((run for run in newest if not run.pair), newest[0])
+    return next((run for run in newest if is_whole(run)), head_first(newest)[0])
+
+
+def runs_of(
+    store: Store, where: Path, name: str, *, testbed: str | None = None
+) -> list[RunSummary]:
+    """The run whose id a name is, or its beginning, else the runs of the commit, as ``runs_at``.
+
+    Raises MissingError where there are none, or none on that testbed.
+    """
+    if not _is_id(where, name):
+        return runs_at(store, where, name, testbed=testbed)
+    run = _run_with(store, name)
+    own = run.environment.testbed
+    if testbed not in (None, own):
+        raise MissingError(f"run {run.run_id} is of testbed '{own}', not '{testbed}'")
+    return [run]
 
 
 def runs_at(
@@ -92,6 +108,12 @@ def newest_run_of(store: Store, commit: Commit, testbed: str) -> RunSummary:
             "or give --out DIR"
         )
     return found[0]
+
+
+def _run_with(store: Store, run_id: str) -> RunSummary:
+    run = store.run(run_id)
+    runs = store.runs(sha_prefix=run.commit.sha)
+    return next(each for each in runs if each.run_id == run.run_id)
 
 
 def _is_id(where: Path, name: str) -> bool:

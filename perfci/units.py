@@ -85,6 +85,16 @@ def format_visible(share: float) -> str:
     return "more than ten times" if 1.0 + share > _FARTHEST else format_change(1.0 + share)
 
 
+def format_half_width(share: float | None) -> str:
+    """Write half an interval in units of its middle: ``±0.52 %``, ``±2.4 %``, ``> ±900 %``."""
+    if share is None:
+        return ABSENT
+    if share < 0.00995:
+        return f"±{100.0 * share:.2f} %"
+    beyond = 1.0 + share > _FARTHEST
+    return f"{'> ' if beyond else ''}±{_percent(min(1.0 + share, _FARTHEST))[1:]} %"
+
+
 def format_interval(interval: tuple[float, float] | None) -> str:
     """Write an interval of ratios as changes: ``[+1.0, +5.4] %``.
 
@@ -183,7 +193,12 @@ def format_count(count: int) -> str:
 
 def count_things(count: int, one: str, many: str = "") -> str:
     """Write how many of something: ``1 run``, ``2 runs``, ``3 passes`` with ``many`` so given."""
-    return f"{format_count(count)} {one if count == 1 else many or f'{one}s'}"
+    return f"{format_count(count)} {choose_number(count, one, many)}"
+
+
+def choose_number(count: int, one: str, many: str = "") -> str:
+    """Choose the word for so many of something: ``run`` of one, else ``runs`` or ``many``."""
+    return one if count == 1 else many or f"{one}s"
 
 
 def _scale(amount: float | None, units: tuple[tuple[float, str], ...]) -> str:

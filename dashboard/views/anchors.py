@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from perfci import units
 from perfci.dashboard import components, urls
 from perfci.dashboard.components import heading
 from perfci.dashboard.snapshot import Snapshot
 from perfci.history.model import Cell
 from perfci.reports.anchors import name_anchor, write_reached
 from perfci.reports.moves import describe_moves
+from perfci.reports.passes import describe_passes, write_latency
 
 TITLE = "This machine: anchors"
 
@@ -63,8 +63,8 @@ def _reading(cell: Cell | None) -> Component:
         mark = components.status_mark(cell.status)
         return html.Td(mark, className="number", title=cell.message or None)
     latency = None if cell is None else cell.latency
-    median_ns = None if latency is None else latency.median_ns
-    return html.Td(units.format_latency(median_ns), className="number")
+    title = "" if latency is None else describe_passes(latency)
+    return html.Td(write_latency(latency), className="number", title=title)
 
 
 def _timer(cell: Cell) -> str:

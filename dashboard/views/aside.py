@@ -10,6 +10,7 @@ from perfci.dashboard import components, urls
 from perfci.dashboard.components import Child, heading
 from perfci.dashboard.lines import Aside, Point
 from perfci.history.model import Status
+from perfci.reports.passes import describe_passes, write_latency
 
 
 def show(
@@ -41,16 +42,17 @@ def show_point(point: Point | None) -> Component:
     """Show the latency or what else became of a cell, linked to its run."""
     if point is None:
         return html.Td("", className="number")
-    if point.status is Status.PASSED and point.cell is not None:
-        latency = point.cell.latency
-        text: Child = units.format_latency(None if latency is None else latency.median_ns)
+    latency = point.latency
+    if point.status is Status.PASSED:
+        text: Child = write_latency(latency)
     else:
         text = components.status_mark(point.status)
     message = point.cell.message if point.cell is not None else ""
+    told = ("" if latency is None else describe_passes(latency), message)
     return html.Td(
         dcc.Link(text, href=urls.run_url(point.run.run_id)),
         className="number",
-        title=message or None,
+        title="\n".join(each for each in told if each) or None,
     )
 
 

@@ -82,9 +82,9 @@ def _figure(page: KernelPage) -> Component:
         responsive=True,
     )
     caption = (
-        f"{state.case}, {state.timer}: median at each commit, quartiles shaded; below, what failed "
-        "(✕) or is missing (–), and the largest absolute error against float64, the yardstick’s "
-        "dotted. A point leads to its run. The table holds the same figures."
+        f"{state.case}, {state.timer}: latency at each commit, its 95 % interval shaded; below, "
+        "what failed (✕) or is missing (–), and the largest absolute error against float64, the "
+        "yardstick’s dotted. A point leads to its run. The table holds the same figures."
     )
     return html.Figure([legend.show(page, drawn), graph, html.Figcaption(caption)])
 

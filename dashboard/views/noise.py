@@ -8,8 +8,10 @@ from dash.development.base_component import Component
 from perfci import units
 from perfci.dashboard import components, spreads, urls
 from perfci.dashboard.components import Choice, breakable, heading
+from perfci.dashboard.plots import MARKERS, Values, colour_of
 from perfci.dashboard.queries import NoisePage
 from perfci.decision.noise import LADDER, CellNoise
+from perfci.reports.noise import say_shortage
 
 THRESHOLD = 0.05
 """What counts as slower on the pages, which have no configuration of a project's."""
@@ -25,7 +27,6 @@ def show(page: NoisePage) -> Component:
     ]
     ordered = sorted(page.noise, key=lambda each: -each.floor.unpaired.value)
     passes = max((each.passes for each in ordered), default=0)
-    kernels = dict.fromkeys(each.key.kernel for each in ordered)
     return components.page(
         f"Noise of {environment.testbed}",
         components.choices("Testbed", options),
@@ -46,22 +47,34 @@ def show(page: NoisePage) -> Component:
                 ),
             )
         ),
+        *(html.P(each, className="beside") for each in (page.load, say_shortage(ordered)) if each),
         html.P(
             "The same code was measured as two sides that take turns in the same passes. All that "
-            "lies between them is noise, and the floor of decisions on this testbed. "
-            "● apart: the spread of a latency from pass to pass. ◆ paired: that of the two sides’ "
-            "ratio within a pass. The table below has the same figures.",
+            "lies between them is noise, and the floor of decisions on this testbed.",
             className="tally",
         ),
-        *(_figure(kernel, ordered) for kernel in kernels),
+        html.P(
+            [
+                _swatch(0),
+                "\u00a0apart: the spread of a latency from pass to pass. ",
+                _swatch(1),
+                "\u00a0paired: that of the two sides’ ratio within a pass. ",
+                "The table below has the same figures.",
+            ],
+            className="tally",
+        ),
+        *(_figure(kernel, figure) for kernel, figure in spreads.spread_figures(ordered).items()),
         _table(ordered),
     )
 
 
-def _figure(kernel: str, noise: Sequence[CellNoise]) -> Component:
-    """Draw the spreads of one kernel, to the scale of all."""
-    own = [each for each in noise if each.key.kernel == kernel]
-    figure = spreads.spread_figure(own, scale=spreads.scale_of(noise))
+def _swatch(index: int) -> Component:
+    _, symbol = spreads.SIDES[index]
+    mark = html.Span(MARKERS[symbol], className="swatch", style={"color": colour_of(index)})
+    return components.aria(mark, hidden="true")
+
+
+def _figure(kernel: str, figure: Values) -> Component:
     graph = dcc.Graph(
         figure=figure,
         config={"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]},

@@ -14,7 +14,8 @@ from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.snapshot import Place, Row, Snapshot, error_ratio
 from perfci.dashboard.states import OverviewState
 from perfci.dashboard.views import anchors, headline, reading
-from perfci.history.model import RunSummary, Status, Verdict
+from perfci.history.model import GATE_TRIGGER, RunSummary, Status, Verdict
+from perfci.history.order import is_whole
 
 
 def show(
@@ -118,12 +119,12 @@ def _skipped_commits(newest: RunSummary, previous: RunSummary) -> str:
     count = positions[0] - positions[1] - 1
     if count <= 0:
         return ""
-    return f"{units.format_count(count)} commit{'' if count == 1 else 's'}"
+    return units.count_things(count, "commit")
 
 
 def _when(snapshot: Snapshot) -> str:
     when = units.format_date(snapshot.run.started_at)
-    count = len(snapshot.runs)
+    count = sum(is_whole(run) == is_whole(snapshot.run) for run in snapshot.runs)
     return when if count == 1 else f"{when}, newest of {count} runs at this commit"
 
 
@@ -131,6 +132,8 @@ def _newer(run: RunSummary | None) -> Child | None:
     if run is None:
         return None
     what = "uncommitted changes" if run.commit.dirty is not None else "another line of history"
+    if run.trigger == GATE_TRIGGER:
+        what = f"a gate’s {'uncommitted changes' if run.commit.dirty else 'head'}"
     link = dcc.Link(units.format_date(run.started_at), href=urls.run_url(run.run_id))
     return html.Span([link, f" ({what}, not compared)"])
 

@@ -9,8 +9,9 @@ from perfci.dashboard.components import Child
 from perfci.dashboard.lines import PEER
 from perfci.dashboard.snapshot import Place, Snapshot
 from perfci.history.model import Cell, Comparison, Status, Verdict
+from perfci.reports.passes import describe_interval, describe_passes, write_latency
 
-_SPEED_UP = f"how many times as fast as {PEER} in the same run, by the medians"
+_SPEED_UP = f"how many times as fast as {PEER} in the same run"
 
 
 def show(snapshot: Snapshot, place: Place, cell: Cell | None) -> Component:
@@ -33,7 +34,7 @@ def show(snapshot: Snapshot, place: Place, cell: Cell | None) -> Component:
         [
             html.Div(
                 [
-                    html.Span(units.format_latency(cell.latency.median_ns), className="latency"),
+                    html.Span(write_latency(cell.latency), className="latency"),
                     _bar(snapshot.share(place)),
                 ],
                 className="measure",
@@ -83,13 +84,9 @@ def _change(comparison: Comparison) -> Component:
 def _explain(cell: Cell, comparison: Comparison | None) -> str:
     lines = []
     if cell.latency is not None:
-        lower = units.format_latency(cell.latency.lower_quartile_ns)
-        upper = units.format_latency(cell.latency.upper_quartile_ns)
-        lines.append(f"quartiles {lower} to {upper}")
-        lines.append(
-            f"{units.format_count(cell.latency.sample_count)} samples in "
-            f"{units.format_count(len(cell.latency.pass_means_ns))} passes"
-        )
+        if cell.latency.interval_ns is not None:
+            lines.append(f"95 % interval {describe_interval(cell.latency)}")
+        lines.append(describe_passes(cell.latency))
     if cell.message:
         lines.append(cell.message)
     if comparison is not None and comparison.interval is not None:

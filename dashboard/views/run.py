@@ -9,10 +9,12 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import components, ids, samples, urls
-from perfci.dashboard.components import Child, Choice, heading
+from perfci.dashboard.components import Choice, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
+from perfci.dashboard.origins import Origin
 from perfci.dashboard.states import RunState
 from perfci.dashboard.views.anchors import TITLE
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import (
     Cell,
     Clock,
@@ -25,12 +27,12 @@ from perfci.history.model import (
     is_anchor,
 )
 from perfci.history.summary import cell as summarise_cell
-from perfci.history.summary import interquartile_mean
 from perfci.load import OTHERS_SHARE, say_load
+from perfci.reports.passes import describe_interval, describe_passes, write_latency
 
-SORTS = ("row", "kernel", "variant", "case", "timer", "status", "median", "error")
-_HEADINGS = {"row": "#", "median": "median", "error": "error / yardstick"}
-_NUMBERS = frozenset({"row", "median", "error"})
+SORTS = ("row", "kernel", "variant", "case", "timer", "status", "latency", "error")
+_HEADINGS = {"row": "#", "error": "error / yardstick"}
+_NUMBERS = frozenset({"row", "latency", "error"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Entry:
     cell: Cell
 
 
-def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
+def show(run: Run, origin: Origin, state: RunState, *, repository_url: str | None) -> Component:
     """Show a run, its rows as ``state`` filters and sorts them, and the chosen row's samples."""
     entries = [
         Entry(number=index, measurement=each, cell=summarise_cell(run.run_id, each))
@@ -54,13 +56,13 @@ def show(run: Run, state: RunState, *, repository_url: str | None) -> Component:
     load = say_load({"": [each.cell for each in entries]})
     return components.page(
         f"Run at {units.shorten_sha(run.commit.sha)}",
-        _facts(run, repository_url),
+        _facts(run, origin, repository_url),
         html.P(load, className="beside") if load else "",
         _chosen(run.commit, entries, state),
         html.H2("Rows"),
         _filters(state, entries),
         html.P(
-            f"{units.format_count(len(shown))} of {units.format_count(kernel_count)} rows",
+            f"{units.format_count(len(shown))} of {units.count_things(kernel_count, 'row')}",
             className="tally",
             role="status",
         ),
@@ -130,21 +132,21 @@ _KEYS: dict[str, Callable[[Entry], float | str | None]] = {
     "case": lambda entry: entry.cell.case,
     "timer": lambda entry: _timer(entry.cell),
     "status": lambda entry: entry.cell.status.value,
-    "median": lambda entry: None if entry.cell.latency is None else entry.cell.latency.median_ns,
+    "latency": lambda entry: None if entry.cell.latency is None else entry.cell.latency.typical_ns,
     "error": lambda entry: _metric(entry.cell, ERROR),
 }
 
 
-def _facts(run: Run, repository_url: str | None) -> Component:
+def _facts(run: Run, origin: Origin, repository_url: str | None) -> Component:
     environment, device = run.environment, run.environment.device
     return components.facts(
         (
             ("Commit", components.commit_line(run.commit, repository_url=repository_url)),
-            ("Branch", run.commit.branch),
+            ("Branch", components.branch_name(run.commit)),
             ("Committed", units.format_date(run.commit.committed_at)),
             ("Started", units.format_date(run.started_at)),
             ("Duration", units.format_duration(run.duration_s)),
-            ("Trigger", f"{run.trigger}, attempt {units.format_count(run.attempt)}"),
+            ("Trigger", components.trigger_line(origin)),
             (
                 "Testbed",
                 dcc.Link(environment.testbed, href=urls.overview_url(environment.testbed)),
@@ -207,7 +209,7 @@ def _table(
     head = html.Tr(
         [
             *(_sort_heading(state, name) for name in SORTS[:-1]),
-            heading("quartiles", kind="number"),
+            heading("95 % interval", kind="number"),
             heading("passes", kind="number"),
             heading("samples", kind="number"),
             _sort_heading(state, "error"),
@@ -233,11 +235,9 @@ def _sort_heading(state: RunState, name: str) -> Component:
 def _row(state: RunState, entry: Entry, testbed: str) -> Component:
     cell, latency = entry.cell, entry.cell.latency
     number = units.format_count(entry.number)
-    median: Child = units.format_latency(None if latency is None else latency.median_ns)
-    quartiles = sample_count = pass_count = units.ABSENT
+    interval = sample_count = pass_count = units.ABSENT
     if latency is not None:
-        lower = units.format_latency(latency.lower_quartile_ns)
-        quartiles = f"{lower} to {units.format_latency(latency.upper_quartile_ns)}"
+        interval = describe_interval(latency)
         sample_count = units.format_count(latency.sample_count)
         pass_count = units.format_count(len(entry.measurement.passes))
     href = replace(state, row=entry.number).href
@@ -252,8 +252,12 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
             html.Td(cell.case),
             html.Td(_timer(cell)),
             html.Td(components.status_mark(cell.status)),
-            html.Td(median, className="number"),
-            html.Td(quartiles, className="number"),
+            html.Td(
+                write_latency(latency),
+                className="number",
+                title="" if latency is None else describe_passes(latency),
+            ),
+            html.Td(interval, className="number"),
             html.Td(pass_count, className="number"),
             html.Td(sample_count, className="number"),
             html.Td(_errors(cell), className="number"),

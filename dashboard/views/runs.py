@@ -9,14 +9,14 @@ from dash.development.base_component import Component
 from perfci import units
 from perfci.dashboard import components, urls
 from perfci.dashboard.components import Child, Choice, heading
+from perfci.dashboard.origins import Origin
 from perfci.dashboard.states import RunsState
-from perfci.history.model import RunSummary
 
 RUNS_A_PAGE = 100
 
 
 def show(
-    runs: Sequence[RunSummary],
+    runs: Sequence[Origin],
     testbeds: Sequence[str],
     state: RunsState,
     *,
@@ -60,22 +60,23 @@ def _tally(count: int, start: int, shown: int) -> str:
     if not count:
         return "No run matches."
     if not shown:
-        return f"There are only {units.format_count(count)} runs."
+        are = units.choose_number(count, "is", "are")
+        return f"There {are} only {units.count_things(count, 'run')}."
     return (
         f"{units.format_count(start + 1)} to {units.format_count(start + shown)} "
-        f"of {units.format_count(count)} runs"
+        f"of {units.count_things(count, 'run')}"
     )
 
 
-def _table(runs: Sequence[RunSummary], repository_url: str | None) -> Component:
+def _table(runs: Sequence[Origin], repository_url: str | None) -> Component:
     columns = ("Started", "Commit", "Branch", "Testbed", "Device", "Trigger", "Duration", "Cells")
     head = html.Tr([heading(name, kind="number" if name == "Duration" else "") for name in columns])
-    body = [_row(run, repository_url) for run in runs]
+    body = [_row(each, repository_url) for each in runs]
     return components.table([head], body, label="Runs", kind="rows")
 
 
-def _row(run: RunSummary, repository_url: str | None) -> Component:
-    attempt = f", attempt {units.format_count(run.attempt)}" if run.attempt > 1 else ""
+def _row(origin: Origin, repository_url: str | None) -> Component:
+    run = origin.run
     counts = components.counts(
         (status.value.replace("_", " "), count) for status, count in run.status_counts
     )
@@ -92,10 +93,10 @@ def _row(run: RunSummary, repository_url: str | None) -> Component:
                 ),
                 className="commit-cell",
             ),
-            html.Td(run.commit.branch or units.ABSENT),
+            html.Td(components.branch_name(run.commit) or units.ABSENT),
             html.Td(run.environment.testbed),
             html.Td(run.environment.device.model),
-            html.Td(f"{run.trigger}{attempt}"),
+            html.Td(components.trigger_line(origin)),
             html.Td(units.format_duration(run.duration_s), className="number"),
             html.Td(counts or "none"),
         ]

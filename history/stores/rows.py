@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import RowMapping, Table
 
+from perfci.history.latency import latency_of
 from perfci.history.model import (
     Cell,
     Commit,
     Direction,
-    LatencySummary,
     Measurement,
     Metric,
     Pass,
@@ -73,10 +73,11 @@ def measurement_of(
 
 def cell_of(row: RowMapping, metrics: Sequence[RowMapping]) -> Cell:
     """The cell that a row of ``measurements`` and its metrics stand for."""
-    timed = row["sample_count"] is not None
+    count = row["sample_count"]
+    latency = None if count is None else latency_of(row["pass_means_ns"], sample_count=count)
     return Cell(
         **_fields_in(row, Cell) | _words_of(row),
-        latency=LatencySummary(**_fields_in(row, LatencySummary)) if timed else None,
+        latency=latency,
         metrics=_metrics_of(metrics),
     )
 
@@ -90,14 +91,13 @@ def _run_row(run: Run) -> dict[str, Any]:
 
 
 def _measurement_row(run_id: str, ordinal: int, measurement: Measurement) -> dict[str, Any]:
-    summary_columns = dict.fromkeys(each.name for each in fields(LatencySummary))
-    if measurement.passes:
-        summary_columns |= _columns(summarise(measurement.passes), tables.measurements)
+    latency = summarise(measurement.passes) if measurement.passes else None
     return {
         "run_id": run_id,
         "ordinal": ordinal,
         **_columns(measurement, tables.measurements),
-        **summary_columns,
+        "sample_count": None if latency is None else latency.sample_count,
+        "pass_means_ns": None if latency is None else latency.pass_means_ns,
     }
 
 

@@ -128,14 +128,10 @@ measurements = Table(
     Column("identity", Plain(tuple[tuple[str, str], ...]), nullable=False),
     Column("launches", Plain(tuple[Launch, ...]), nullable=False, server_default="[]"),
     Column("stop", Text),
-    Column("median_ns", Double),
-    Column("lower_quartile_ns", Double),
-    Column("upper_quartile_ns", Double),
-    Column("minimum_ns", Double),
     Column("sample_count", Integer),
     Column("pass_means_ns", Plain(tuple[float, ...])),
 )
-"""One row a cell of a run, in recorded order by ``ordinal``, with the summary of its samples."""
+"""One row a cell of a run, in recorded order by ``ordinal``, with what its passes read."""
 
 
 def _part_of_a_measurement(name: str, *columns: Column[Any]) -> Table:

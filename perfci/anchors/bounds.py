@@ -25,7 +25,7 @@ _NS_PER_S = 1e9
 def without_impossible(rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
     """The measurements of one run, those that cannot be true marked as invalid timings.
 
-    Judged are GPUs' timers with a known state of the L2, by each cell's median.
+    Judged are GPUs' timers with a known state of the L2, by each cell's latency.
     """
     peaks = {each.timer: each for each in find_peaks(cell("", row) for row in rows)}
     return tuple(_judged(row, peaks) for row in rows)
@@ -40,8 +40,8 @@ def _judged(row: Measurement, peaks: dict[str, Peaks]) -> Measurement:
     if own is None or latency is None or contract.l2 not in ("flushed", "resident"):
         return row
     for bound_ns, reason in _bounds(row, own, flushed=contract.l2 == "flushed"):
-        if latency.median_ns < MARGIN * bound_ns:
-            read, least = units.format_latency(latency.median_ns), units.format_latency(bound_ns)
+        if latency.typical_ns < MARGIN * bound_ns:
+            read, least = units.format_latency(latency.typical_ns), units.format_latency(bound_ns)
             message = f"reads {read}, and {reason} takes {least} here: cannot be true"
             return replace(row, status=Status.INVALID_TIMING, message=message, passes=())
     return row

@@ -35,7 +35,7 @@ def find_fault(rows: Iterable[Measurement]) -> str:
         copy, empty = anchors.get((COPY, CACHE_CASE, l2)), anchors.get((EMPTY, LAUNCH_CASE, l2))
         if copy is None or empty is None or NOT_IN_L2 in copy.message:
             return ""
-        nets_ns.append(_median_ns(copy) - _median_ns(empty))
+        nets_ns.append(_latency_ns(copy) - _latency_ns(empty))
     behind_ns, out_of_it_ns = nets_ns
     if out_of_it_ns <= 0 or behind_ns >= LEAST_SLOWER * out_of_it_ns:
         return ""
@@ -56,5 +56,5 @@ def _l2(row: Measurement) -> str:
     return "" if row.contract is None else row.contract.l2
 
 
-def _median_ns(row: Measurement) -> float:
-    return summarise(row.passes).median_ns
+def _latency_ns(row: Measurement) -> float:
+    return summarise(row.passes).typical_ns

@@ -17,7 +17,7 @@ def without_anchors(side: Side) -> Side:
 def compare_anchors(
     baseline: Side, contender: Side, *, threshold: float = 0.05, floors: Floors | None = None
 ) -> list[Comparison]:
-    """Compare the anchors that were timed on both sides, by themselves.
+    """Compare the anchors that were timed on both sides, by themselves and by the same rules.
 
     Their verdicts are the machine's: none is a regression of the code.
     """
@@ -26,7 +26,7 @@ def compare_anchors(
         for side in (baseline, contender)
     ]
     compared = compare(*sides, threshold=threshold, floors=floors)
-    return [each for each in compared if each.ratio is not None]
+    return [each for each in compared if each.ratio is not None or each.paired_passes]
 
 
 def find_moved(anchors: Iterable[Comparison]) -> list[Comparison]:

@@ -72,8 +72,8 @@ class Floor:
     lacks: tuple[str, ...] = ()
 
     def share(self, latency_ns: float | None) -> float | None:
-        """The floor in units of a latency: 1 at the speed of light."""
-        if latency_ns is None or self.latency_ns is None:
+        """The floor in units of a latency: 1 at the speed of light; None of no time at all."""
+        if not latency_ns or self.latency_ns is None:
             return None
         return self.latency_ns / latency_ns
 
@@ -96,12 +96,12 @@ def stays_in_l2(cell: Cell | None) -> bool:
 
 
 def reached_bytes_per_s(cell: Cell | None) -> float | None:
-    """What a cell moves a second at the least, by its median; None where it moves nothing."""
+    """What a cell moves a second at the least; None where it moves nothing."""
     return _a_second(cell, "bytes_moved")
 
 
 def reached_flops_per_s(cell: Cell | None) -> float | None:
-    """What a cell computes a second at the least, by its median; None where it computes nothing."""
+    """What a cell computes a second at the least; None where it computes nothing."""
     return _a_second(cell, "flops")
 
 
@@ -139,7 +139,7 @@ def _peaks(timer: str, anchors: Mapping[tuple[str, str], Cell]) -> Peaks:
         flops_per_s=tuple(
             (dtype, rate) for dtype, cell in products if (rate := reached_flops_per_s(cell))
         ),
-        empty_ns=_median_ns(anchors.get((EMPTY, LAUNCH_CASE))),
+        empty_ns=_latency_ns(anchors.get((EMPTY, LAUNCH_CASE))),
     )
 
 
@@ -179,8 +179,8 @@ def _add_computing(terms: dict[Bound, float], lacks: list[str], work: Work, peak
 
 
 def _a_second(cell: Cell | None, name: str) -> float | None:
-    amount, median_ns = _value(cell, name), _median_ns(cell)
-    return amount / median_ns * _NS_PER_S if amount and median_ns else None
+    amount, latency_ns = _value(cell, name), _latency_ns(cell)
+    return amount / latency_ns * _NS_PER_S if amount and latency_ns else None
 
 
 def _value(cell: Cell | None, name: str) -> float | None:
@@ -188,5 +188,5 @@ def _value(cell: Cell | None, name: str) -> float | None:
     return None if metric is None else metric.value
 
 
-def _median_ns(cell: Cell | None) -> float | None:
-    return None if cell is None or cell.latency is None else cell.latency.median_ns
+def _latency_ns(cell: Cell | None) -> float | None:
+    return None if cell is None or cell.latency is None else cell.latency.typical_ns

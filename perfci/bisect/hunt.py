@@ -75,8 +75,8 @@ def _search(
         sha = search.choose()
         if sha is None:
             return search
-        count = units.format_count(len(search.suspects))
-        tell(f"{count} commits, about {search.steps_left} more to be tested: {sha[:10]}")
+        count = units.count_things(len(search.suspects), "commit")
+        tell(f"{count}, about {search.steps_left} more to be tested: {sha[:10]}")
         finding = examine(sha, trials, question, notebook, proof)
         notebook.add(finding)
         tell(f"{sha[:10]} is {describe_finding(finding)}")

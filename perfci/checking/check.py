@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from perfci import units
 from perfci.checking.inputs import (
     Arguments,
     Reference,
@@ -187,8 +188,9 @@ def fault_at(subject: Subject, truth: Truth, index: int, actual: Tensor) -> str:
             outliers=subject.case.distribution == "outliers",
         )
     elif len(frozen.outputs) != len(truth.judge):
+        bounded = units.count_things(len(frozen.outputs), "output")
         raise BadCaseError(
-            f"{BOUNDS_FILE} bounds {len(frozen.outputs)} outputs, the reference has "
+            f"{BOUNDS_FILE} bounds {bounded}, the reference has "
             f"{len(truth.judge)}; freeze again: perfci check --freeze"
         )
     else:
@@ -320,7 +322,8 @@ def _plain_tensors(outputs: object, expected: Sequence[Tensor]) -> tuple[Tensor,
     actual = (outputs,) if isinstance(outputs, Tensor) else outputs
     if not isinstance(actual, tuple | list) or len(actual) != len(expected):
         count = len(actual) if isinstance(actual, tuple | list) else type(outputs).__name__
-        raise WrongError(Status.WRONG_SHAPE, f"returned {count}, not {len(expected)} tensor(s)")
+        wanted_count = units.count_things(len(expected), "tensor")
+        raise WrongError(Status.WRONG_SHAPE, f"returned {count}, not {wanted_count}")
     for each, wanted in zip(actual, expected, strict=True):
         if type(each) is not Tensor:
             raise WrongError(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from perfci import units
 from perfci.declaration import Tolerance
 from perfci.error_bounds import OutputBound
 
@@ -217,7 +218,8 @@ class _Wrong:
         """How many of all elements are wrong and the first of them; empty where none is."""
         if not self._count:
             return ""
-        return f"at {self._count} of {total} elements, first at {self._first}"
+        elements = units.count_things(total, "element")
+        return f"at {units.format_count(self._count)} of {elements}, first at {self._first}"
 
 
 def _pieces(*tensors: Tensor) -> Iterator[tuple[list[int], tuple[Tensor, ...]]]:

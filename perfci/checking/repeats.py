@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from perfci import units
 from perfci.checking.check import Subject, draw, output_templates, synchronise
 from perfci.checking.inputs import as_tuple
 from perfci.checking.outputs import GuardedOutputs
@@ -28,9 +29,10 @@ def find_variation(subject: Subject, seed: int) -> str:
             for one, other in zip(first, again, strict=True):
                 different = int((_bits(one) != _bits(other)).sum())
                 if different:
+                    elements = units.count_things(one.numel(), "element")
                     return (
                         f"call {count} of {REPEATS} with the same inputs differs from the first "
-                        f"at {different} of {one.numel()} elements"
+                        f"at {units.format_count(different)} of {elements}"
                     )
     return ""
 

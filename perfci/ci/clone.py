@@ -13,6 +13,7 @@ from perfci.history import commits
 from perfci.history.errors import CommitError
 from perfci.history.git import ask_git, run_git
 from perfci.history.text import one_line
+from perfci.units import count_things
 
 T = TypeVar("T")
 
@@ -99,7 +100,11 @@ def complete(root: Path) -> None:
 
 def _deepen(root: Path, tips: Sequence[str], depth: int | None) -> None:
     amount = "--unshallow" if depth is None else f"--depth={depth}"
-    what = "the rest of the history" if depth is None else f"{depth} commits of history"
+    what = (
+        "the rest of the history"
+        if depth is None
+        else f"{count_things(depth, 'commit')} of history"
+    )
     _fetch(root, [amount, _REMOTE, *(_kept(sha) for sha in tips)], what)
 
 

@@ -16,6 +16,7 @@ from perfci.history.text import one_line
 from perfci.reports.comparison import count_verdicts, give_reason, name_cell, write_verdict
 from perfci.reports.differences import Differences
 from perfci.reports.gate import (
+    describe_checked,
     describe_ending,
     describe_same,
     describe_since,
@@ -175,6 +176,8 @@ def _write_cells(ruling: Ruling, rows: int) -> Iterator[str]:
     yield folded(title, _write_table(quiet, rows, names_runner=names_runner), fold=True)
     same = len(cells) - len(measured)
     yield f"{describe_same(same)}." if same else ""
+    checked = sum(gate.checked for gate in _gates(ruling))
+    yield f"{describe_checked(checked)}." if checked else ""
 
 
 def _write_table(cells: Sequence[tuple[str, JudgedCell]], rows: int, *, names_runner: bool) -> str:
@@ -253,7 +256,7 @@ def _find_means(ruling: Ruling) -> Iterator[str]:
                 continue  # it is in the table
             yield (
                 f"{each.kernel} {each.contract} on {runner}: {units.format_change(each.ratio)} "
-                f"over {units.format_count(each.count)} cells"
+                f"over {units.count_things(each.count, 'cell')}"
             )
 
 

@@ -37,6 +37,7 @@ class Judgement:
     spent_s: float
     needed_s: float | None
     comparisons: tuple[JudgedCell, ...]
+    checked: int
     means: tuple[Mean, ...]
     load: str
     anchors: tuple[Comparison, ...]

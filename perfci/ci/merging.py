@@ -135,7 +135,7 @@ def find_parcels(folders: Sequence[Path]) -> Found:
         except ParcelError as error:
             unreadable.append(_without_place(str(error), folder))
     if (more := len(candidates) - _MOST_PARCELS) > 0:
-        unreadable.append(f"{units.format_count(more)} more parcels than there may be: not read")
+        unreadable.append(f"{units.count_things(more, 'more parcel')} than there may be: not read")
     return Found(parcels=tuple(parcels), unreadable=tuple(unreadable))
 
 

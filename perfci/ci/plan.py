@@ -21,6 +21,7 @@ from perfci.history.errors import CommitError
 from perfci.history.git import ask_git
 from perfci.history.text import one_line
 from perfci.suggest import did_you_mean
+from perfci.units import count_things
 
 _INPUTS = ("act", "range", "runner", "kernel", "variant", "case", "timer")
 _CELL = ("kernel", "variant", "case")
@@ -268,7 +269,8 @@ def _asked_backfill(event: Event, place: _Place) -> Plan:
     )
     if not span:
         raise UsageError("input range holds no commit: write A..B, the older commit first")
-    return Plan(act=Act.BACKFILL, reason=f"{len(span)} commits asked for", head=head, base=base)
+    reason = f"{count_things(len(span), 'commit')} asked for"
+    return Plan(act=Act.BACKFILL, reason=reason, head=head, base=base)
 
 
 def _asked_bisect(event: Event, place: _Place) -> Plan:

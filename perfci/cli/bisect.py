@@ -196,7 +196,7 @@ def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
     )
     notebook = Notebook(base.config.cache, question)
     if notebook.findings:
-        _tell(f"going on after {len(notebook.findings)} steps that are known")
+        _tell(f"going on after {units.count_things(len(notebook.findings), 'known step')}")
 
     def record(run: Run) -> None:
         kept = store if request.out is None else None
@@ -265,8 +265,8 @@ def _find_cell(request: _Request, store: Store, testbed: str, floors: Floors) ->
     slower = first.verdict is Verdict.REGRESSION
     timer = key.contract.partition("/")[0] if slower else request.wanted.timer
     others = len(flagged) - 1
-    cells = "cell is" if others == 1 else "cells are"
-    more = f"; {units.format_count(others)} more {cells} bad as well" if others else ""
+    cells = units.count_things(others, "more cell is", "more cells are")
+    more = f"; {cells} bad as well" if others else ""
     _tell(f"{write_verdict(first.verdict)}: {name_cell(first)}, by what is recorded{more}")
     return Wanted(kernel=key.kernel, variant=key.variant, case=key.case, timer=timer)
 

@@ -15,7 +15,7 @@ from perfci.cli.options import (
     store_option,
 )
 from perfci.config import Config
-from perfci.decision.compare import Side, compare, find_compared
+from perfci.decision.compare import Side, compare, count_checked, find_compared
 from perfci.decision.studies import read_floors
 from perfci.decision.verdict import exit_code
 from perfci.errors import UsageError
@@ -26,7 +26,7 @@ from perfci.load import say_load
 from perfci.reports.bounds import changes_table, find_bound_changes
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import find_differences
-from perfci.runs import runs_at
+from perfci.runs import runs_of
 from perfci.suggest import did_you_mean
 
 _SIDES = ("the baseline", "the contender")
@@ -59,6 +59,9 @@ def command(
 ) -> int:
     r"""Compare what is recorded at commit B with what is recorded at commit A.
 
+    A and B are anything that git understands; SHA+dirty is the newest dirty tree there. A run's id,
+    or its beginning with the T, stands for that run alone.
+
     For each cell: the change of its latency, the interval it lies in, and a verdict. All runs of
     a commit count; where some of both were measured together, these alone. Exits with 1 for a
     regression or a wrong result, 9 where cells are missing.
@@ -74,6 +77,7 @@ def command(
       perfci compare HEAD~1 HEAD
       perfci compare HEAD HEAD+dirty --kernel mla_attention
       perfci compare v1.0 HEAD --json
+      perfci compare 20261130T014330 20261130T014343
     """
     config = config_of(store)
     with open_to_read(config) as history:
@@ -88,6 +92,7 @@ def command(
     differences = find_differences(before, after)
     changes = find_bound_changes(before.cells, after.cells)
     comparisons = compare(before, after, threshold=config.threshold, floors=floors)
+    checked = count_checked(before, after)
     load = say_load(dict(zip(_SIDES, find_compared(*chosen), strict=True)))
     if as_json:
         told = [
@@ -98,17 +103,18 @@ def command(
                 "comparisons": told,
                 "anchors": [plain(each) for each in anchors],
                 "bounds": [plain(each) for each in changes],
+                "checked": checked,
                 "load": load,
             }
         )
     else:
-        table = comparison_table(comparisons, anchors, differences, load)
+        table = comparison_table(comparisons, anchors, differences, load, checked=checked)
         echo_lines([*changes_table(changes), *table])
     return int(exit_code(comparisons, fail_on_inconclusive=fail_on is not None))
 
 
 def _side(store: Store, config: Config, revision: str, testbed: str | None) -> Side:
-    runs = runs_at(store, config.root, revision, testbed=testbed)
+    runs = runs_of(store, config.root, revision, testbed=testbed)
     return Side(runs=runs, cells=store.cells(run_ids=[run.run_id for run in runs]))
 
 

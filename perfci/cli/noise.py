@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep, say_unwatched
+from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
 from perfci.config import Config
-from perfci.decision.noise import FEWEST_PASSES, LADDER, describe_noise
+from perfci.decision.noise import ENOUGH_PASSES, FEWEST_PASSES, LADDER, describe_noise
 from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets
 from perfci.errors import ConfigurationError
@@ -38,7 +38,7 @@ from perfci.load import say_load
 from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
-from perfci.reports.noise import noise_table
+from perfci.reports.noise import noise_table, say_shortage
 from perfci.run import measure_pair
 from perfci.selection import Cell, Selection
 from perfci.workers.passes import PassServer
@@ -60,7 +60,7 @@ class _Request:
 @click.option(
     "--passes",
     type=click.IntRange(FEWEST_PASSES, 1000),
-    default=12,
+    default=ENOUGH_PASSES,
     show_default=True,
     help="Fresh processes to measure in, each with both sides.",
 )
@@ -156,8 +156,7 @@ def _study(target: Target, request: _Request, store: Store | None) -> int:
     _show(request, runs)
     say_unwatched(sides[0].unwatched)
     if sides[0].interrupted:
-        complete = f"{sides[0].passes} of {request.passes} passes"
-        click.echo(f"interrupted: {complete} were complete and are kept", err=True)
+        say_interrupted(sides[0].passes, request.passes)
         raise KeyboardInterrupt
     return max(int(run_exit_code(run.measurements)) for run in runs)
 
@@ -185,11 +184,13 @@ def _show(request: _Request, runs: list[Run]) -> None:
     if request.as_json:
         echo_json(
             {
+                "runs": [first.run_id, second.run_id],
                 "ladder": LADDER,
                 "threshold": threshold,
                 "cells": [plain(each) for each in noise],
                 "load": say_load({"": cells}),
+                "shortage": say_shortage(noise),
             }
         )
         return
-    echo_lines(noise_table(replace(first, run_id=first.pair), noise, cells, threshold=threshold))
+    echo_lines(noise_table((first, second), noise, cells, threshold=threshold))

@@ -10,7 +10,7 @@ from typing import Literal
 
 import click
 
-from perfci import recording
+from perfci import recording, units
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -26,7 +26,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep, say_unwatched
+from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
 from perfci.decision.precision import Precision
@@ -292,11 +292,14 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
     keep(run, store, _file_for(request, run))
     _show(request, run)
     say_unwatched(measured.unwatched)
+    asked = request.passes if isinstance(request.passes, int) else None
     if measured.interrupted:
-        of = f" of {request.passes}" if isinstance(request.passes, int) else ""
-        complete = f"{measured.passes}{of} passes"
-        click.echo(f"interrupted: {complete} were complete and are kept", err=True)
+        say_interrupted(measured.passes, asked)
         raise KeyboardInterrupt
+    if asked is not None and measured.passes < asked:
+        of = units.count_things(asked, "pass", "passes")
+        ended = f"ended after {units.format_count(measured.passes)} of {of}"
+        click.echo(f"{ended}: nothing is left that could be timed", err=True)
     return int(run_exit_code(run.measurements))
 
 

@@ -35,6 +35,9 @@ def command(
     SHA is anything that git understands. SHA+dirty is the newest run of a dirty tree. A run's id,
     or its beginning with the T, stands for that run.
 
+    A latency is a mean over passes, each of which weighs the same. A ! before it says that some
+    of them lie far from it; a table says where.
+
     \b
     Example:
       perfci show

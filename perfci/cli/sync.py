@@ -109,5 +109,6 @@ def _describe(exchange: Exchange) -> str:
     if exchange.refused:
         counts += f", {len(exchange.refused)} refused"
     if exchange.kept_back:
-        counts += f"; {len(exchange.kept_back)} of dirty trees stay here"
+        of_trees = ("of a dirty tree stays", "of dirty trees stay")
+        counts += f"; {units.count_things(len(exchange.kept_back), *of_trees)} here"
     return counts

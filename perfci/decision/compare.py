@@ -27,10 +27,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perfci import units
 from perfci.decision import stats
 from perfci.decision.pairs import (
     FIRST_LOOK,
     Pair,
+    count_right,
     measured_together,
     read_runs,
     sort_out,
@@ -141,6 +143,11 @@ def compare(
     return sorted(comparisons, key=lambda each: each.key)
 
 
+def count_checked(baseline: Side, contender: Side) -> int:
+    """How many cells are only checked, and right: of these nothing is compared."""
+    return count_right(baseline.cells_by_key(), contender.cells_by_key())
+
+
 def find_compared(baseline: Side, contender: Side) -> tuple[list[Cell], list[Cell]]:
     """The cells of each side of which the latencies are compared."""
     timed, _ = sort_out(baseline.cells_by_key(), contender.cells_by_key())
@@ -177,26 +184,37 @@ def _compare_timed(
         low, high = change.mean - half, change.mean + half
         beyond = math.log1p(threshold)
         verdict, reason = _decide(low, high, beyond, significant=p_value <= alpha)
-        paired_passes = sum(map(len, ratios))
-        if 0 < paired_passes < FIRST_LOOK:
-            verdict = Verdict.INCONCLUSIVE
-            reason = f"{paired_passes} paired passes: fewer than {FIRST_LOOK} decide nothing"
         visible = least_change(change, threshold=threshold, alpha=alpha, family=len(cells))
-        comparisons.append(
-            Comparison(
-                key=pair.key,
-                verdict=verdict,
-                reason=reason,
-                baseline_ns=typical_ns(pair.baseline),
-                contender_ns=typical_ns(pair.contender),
-                ratio=to_ratio(change.mean),
-                interval=(to_ratio(low), to_ratio(high)),
-                smallest_visible_change=to_ratio(visible) - 1.0,
-                paired_passes=paired_passes,
-                is_studied=floors[pair.key].is_studied,
-            )
+        comparison = Comparison(
+            key=pair.key,
+            verdict=verdict,
+            reason=reason,
+            baseline_ns=typical_ns(pair.baseline),
+            contender_ns=typical_ns(pair.contender),
+            ratio=to_ratio(change.mean),
+            interval=(to_ratio(low), to_ratio(high)),
+            smallest_visible_change=to_ratio(visible) - 1.0,
+            paired_passes=sum(map(len, ratios)),
+            is_studied=floors[pair.key].is_studied,
         )
+        comparisons.append(_without_haste(comparison))
     return comparisons
+
+
+def _without_haste(comparison: Comparison) -> Comparison:
+    """No verdict, and no figure of a change, from fewer paired passes than a gate looks at."""
+    passes = comparison.paired_passes
+    if not 0 < passes < FIRST_LOOK:
+        return comparison
+    counted = units.count_things(passes, "paired pass", "paired passes")
+    return replace(
+        comparison,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=f"{counted}: fewer than {FIRST_LOOK} decide nothing",
+        ratio=None,
+        interval=None,
+        smallest_visible_change=None,
+    )
 
 
 def _together(pair: Pair, pairs: Mapping[str, str]) -> tuple[Pair, Sequence[Sequence[float]]]:

@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from perfci import units
 from perfci.decision.compare import (
     Floor,
     Floors,
@@ -243,4 +244,5 @@ def _reason(index: int, ruling: Ruling, family: Family, *, passes: int) -> str:
     if more == 0:
         return "suspected, and further passes did not confirm it"
     # Of a look that the budget did not reach there are fewer passes than it asks for.
-    return f"suspected, not confirmed: {more} more pass{'es decide' if more > 1 else ' decides'}"
+    awaited = units.count_things(more, "more pass decides", "more passes decide")
+    return f"suspected, not confirmed: {awaited}"

@@ -14,6 +14,7 @@ import numpy as np
 from perfci.decision import stats
 from perfci.decision.compare import Floor, key_of, least_change
 from perfci.decision.pairs import FIRST_LOOK, log_ratios
+from perfci.history.latency import TRIMMED_VARIANCE
 from perfci.history.model import Cell, RunSummary, SeriesKey, is_anchor
 
 LADDER = (FIRST_LOOK, 12, 24, 48)
@@ -21,6 +22,9 @@ LADDER = (FIRST_LOOK, 12, 24, 48)
 
 POWER = 0.95
 FEWEST_PASSES = 3
+ENOUGH_PASSES = 12
+"""Of so many, some of which are trimmed away, a spread is known to about a quarter."""
+
 MOST_STUDIES = 5
 _LEAST_SPREAD = 1e-6
 _DRAWS = 400
@@ -91,7 +95,7 @@ def describe_noise(
     return [
         CellNoise(
             key=key,
-            latency_ns=first.latency.median_ns if first.latency else math.nan,
+            latency_ns=first.latency.typical_ns if first.latency else math.nan,
             passes=len(ratios),
             floor=floor,
             visible=tuple(
@@ -148,7 +152,7 @@ def visible_change(
     centred = np.array(ratios) - stats.location(ratios)
     drawn = np.random.default_rng(passes).choice(centred, (_DRAWS, passes))
     means, shown, own = stats.trimmed(drawn)
-    least = stats.TRIMMED_VARIANCE * floor.value**2 / passes
+    least = TRIMMED_VARIANCE * floor.value**2 / passes
     variances, degrees = stats.at_least((least, floor.degrees), (shown, own))
     needed = [
         least_change(

@@ -5,10 +5,10 @@ its best, so that a second try hides no failure.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.decision import stats
+from perfci.history.latency import LatencySummary
 from perfci.history.model import Cell, Comparison, SeriesKey, Status, Verdict
 from perfci.quarantine import is_shared
 
@@ -49,9 +49,8 @@ def sort_out(
     """
     timed: list[Pair] = []
     untimed: list[Comparison] = []
-    for key in sorted(before.keys() | after.keys()):
-        pair = Pair(key, before.get(key, ()), after.get(key, ()))
-        if _needs_no_mention(pair):
+    for pair in _match(before, after):
+        if _is_skipped(pair) or _is_right(pair):
             continue
         obstacle = _find_obstacle(pair, before.keys(), after.keys())
         if obstacle is None:
@@ -59,6 +58,20 @@ def sort_out(
         else:
             untimed.append(_compare_untimed(pair, *obstacle))
     return timed, untimed
+
+
+def count_right(
+    before: Mapping[SeriesKey, Sequence[Cell]], after: Mapping[SeriesKey, Sequence[Cell]]
+) -> int:
+    """How many cells are only checked and passed: all that ``sort_out`` leaves out but skipped."""
+    return sum(_is_right(pair) and not _is_skipped(pair) for pair in _match(before, after))
+
+
+def _match(
+    before: Mapping[SeriesKey, Sequence[Cell]], after: Mapping[SeriesKey, Sequence[Cell]]
+) -> Iterator[Pair]:
+    for key in sorted(before.keys() | after.keys()):
+        yield Pair(key, before.get(key, ()), after.get(key, ()))
 
 
 def log_ratios(baseline: Cell, contender: Cell) -> list[float]:
@@ -95,23 +108,31 @@ def measured_together(
 
 
 def typical_ns(cells: Sequence[Cell]) -> float | None:
-    """The geometric mean over runs of each run's location; None without any."""
-    runs = read_runs(cells)
-    if not all(0.0 < mean_ns < math.inf for run in runs for mean_ns in run) or not runs:
+    """The geometric mean over runs of each run's latency; None without any."""
+    latencies = _latencies(cells)
+    means_ns = [mean_ns for each in latencies for mean_ns in each.pass_means_ns]
+    if not all(0.0 < each < math.inf for each in means_ns) or not latencies:
         return None
-    locations = [stats.location([math.log(each) for each in run]) for run in runs]
-    return math.exp(math.fsum(locations) / len(locations))
+    logarithms = [math.log(each.typical_ns) for each in latencies]
+    return math.exp(math.fsum(logarithms) / len(logarithms))
 
 
 def read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:
     """The interquartile means of each run's passes, in nanoseconds, of runs that have any."""
-    latencies = [cell.latency for cell in cells if cell.status is Status.PASSED]
-    return [each.pass_means_ns for each in latencies if each is not None and each.pass_means_ns]
+    return [each.pass_means_ns for each in _latencies(cells)]
 
 
-def _needs_no_mention(pair: Pair) -> bool:
-    if all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender)):
-        return True
+def _latencies(cells: Sequence[Cell]) -> list[LatencySummary]:
+    found = [cell.latency for cell in cells if cell.status is Status.PASSED]
+    return [each for each in found if each is not None]
+
+
+def _is_skipped(pair: Pair) -> bool:
+    return all(cell.status is Status.SKIPPED for cell in (*pair.baseline, *pair.contender))
+
+
+def _is_right(pair: Pair) -> bool:
+    """Whether a cell is only checked, and the contender passed."""
     checked_only = bool(pair.contender) and pair.contender[0].contract is None
     return checked_only and _worst(pair.contender).status is Status.PASSED
 

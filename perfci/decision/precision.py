@@ -1,24 +1,22 @@
 """How many passes a latency needs: until its interval is inside a target, or time is up. Pure.
 
-The interval is a t interval over the logarithms of the passes' interquartile means, at 95 %. A run
-goes on until every cell is inside its target or cannot get there, and every pass holds every cell.
-A cell that was left alone as soon as its own interval is narrow would be stopped by its own luck:
-where a few passes were disturbed and none of them fell among the first, it would stop early and too
-low. It would also be measured in other company than before. One that stops with all the others
-stops, nearly, at a number of passes that its own figures have no say in.
+The interval is the latency's own (perfci.history.latency), which every screen shows. A run goes on
+until every cell is inside its target or cannot get there, and every pass holds every cell. A cell
+that was left alone as soon as its own interval is narrow would be stopped by its own luck: where a
+few passes were disturbed and none of them fell among the first, it would stop early and too low.
+It would also be measured in other company than before. One that stops with all the others stops,
+nearly, at a number of passes that its own figures have no say in.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from perfci.history import latency
 from perfci.history.model import Stop
 
 FEWEST_PASSES = 3
 MOST_PASSES = 48
-_LEVEL = 0.95
 _DOUBT = 0.05
 
 
@@ -55,10 +53,7 @@ class Precision:
 
 def half_width(means_ns: Sequence[float]) -> float:
     """Half of the interval of a latency, in units of it; infinite from less than two passes."""
-    count = len(means_ns)
-    if count < 2:
-        return math.inf
-    return _quantile(count) * _spread(means_ns) / math.sqrt(count)
+    return latency.half_width(_logarithms(means_ns))
 
 
 def stop_of(means_ns: Sequence[float], *, target: float) -> Stop:
@@ -76,16 +71,13 @@ def stop_of(means_ns: Sequence[float], *, target: float) -> Stop:
         return Stop.STABILISED
     from scipy.special import chdtri  # noqa: PLC0415 — a run of a fixed number does without scipy
 
-    least = _spread(means_ns) * math.sqrt((count - 1) / float(chdtri(count - 1, _DOUBT)))
-    hopeless = _quantile(MOST_PASSES) * least / math.sqrt(MOST_PASSES) > target
+    known = latency.trim(_logarithms(means_ns))
+    least = known.spread * math.sqrt(known.degrees / float(chdtri(known.degrees, _DOUBT)))
+    kept = MOST_PASSES - 2 * int(latency.TRIMMED_SHARE * MOST_PASSES)
+    narrowest = least * math.sqrt(latency.TRIMMED_VARIANCE / MOST_PASSES)
+    hopeless = latency.student(kept - 1) * narrowest > target
     return Stop.STABILISED if hopeless else Stop.OUT_OF_TIME
 
 
-def _spread(means_ns: Sequence[float]) -> float:
-    return float(np.std(np.log(np.asarray(means_ns, dtype=np.float64)), ddof=1))
-
-
-def _quantile(count: int) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415 — a run of a fixed number does without scipy
-
-    return float(stdtrit(count - 1, (1.0 + _LEVEL) / 2.0))
+def _logarithms(means_ns: Sequence[float]) -> list[float]:
+    return [math.log(each) for each in means_ns]

@@ -13,6 +13,7 @@ from scipy.special import betainc, stdtr, stdtrit
 
 from perfci.decision import stats
 from perfci.decision.noise import LADDER
+from perfci.history.latency import TRIMMED_VARIANCE
 
 CONFIRMATION = 24
 """How many passes come after the last rung where an alarm has still to be confirmed."""
@@ -187,7 +188,7 @@ def _today(now: Moments, family: Family) -> Family:
 
 def _least(shown: Moments, spread: Array) -> Array:
     """The variance of a mean of so many passes with this spread."""
-    return np.asarray(stats.TRIMMED_VARIANCE * spread**2 / shown.count)
+    return np.asarray(TRIMMED_VARIANCE * spread**2 / shown.count)
 
 
 def _scale(shown: Moments, family: Family) -> tuple[Array, Array]:

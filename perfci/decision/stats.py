@@ -12,10 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-_TRIMMED_SHARE = 0.2
-TRIMMED_VARIANCE = 1.15
-"""The variance of a mean without a fifth at each end, of normal readings, in units of that of the
-plain mean."""
+from perfci.history.latency import TRIMMED_SHARE, TRIMMED_VARIANCE, trim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +74,7 @@ def location(run: Sequence[float]) -> float:
 
     One pass that was disturbed, on a machine with other work, must not carry the whole run away.
     """
-    return float(_trim(np.asarray(run, dtype=np.float64))[0])
+    return trim(run).mean
 
 
 def pool(runs: Sequence[Sequence[float]], *, run_spread: Spread) -> Estimate:
@@ -164,23 +161,19 @@ def _at_least_what_is_shown(
 
 def _within(runs: Sequence[Sequence[float]]) -> Estimate | None:
     """What the spread of the passes within runs makes of the variance; None where all have one."""
-    trimmed_runs = [_trim(np.asarray(run, dtype=np.float64)) for run in runs]
-    degrees = sum(kept for _, _, kept in trimmed_runs) - len(runs)
+    trimmed_runs = [trim(run) for run in runs]
+    degrees = sum(each.degrees for each in trimmed_runs)
     if degrees <= 0:
         return None
-    squares = math.fsum(float(each) for _, each, _ in trimmed_runs)
-    weight = sum(1.0 / kept for _, _, kept in trimmed_runs) / len(runs) ** 2
+    squares = math.fsum(each.squares for each in trimmed_runs)
+    weight = sum(1.0 / each.kept for each in trimmed_runs) / len(runs) ** 2
     return Estimate(mean=0.0, variance=squares / degrees * weight, degrees=float(degrees))
 
 
 def _trim(readings: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Along the last axis: the means of what is kept, the squares behind them, how many are kept.
-
-    Yuen: of a trimmed mean it is the winsorised squares that tell the variance, those of all
-    readings with the cut ones moved to the ends of what is kept.
-    """
+    """What perfci.history.latency.trim does, along the last axis: means, squares, count kept."""
     count = readings.shape[-1]
-    cut = int(_TRIMMED_SHARE * count)
+    cut = int(TRIMMED_SHARE * count)
     ordered = np.sort(readings, axis=-1)
     kept = ordered[..., cut : count - cut]
     winsorised = np.clip(ordered, kept[..., :1], kept[..., -1:])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from perfci import recording
 from perfci.anchors import anchor_cells
-from perfci.anchors.machine import compare_anchors
+from perfci.anchors.machine import compare_anchors, without_anchors
 from perfci.build import Build
 from perfci.config import Config
-from perfci.decision.compare import Floors, Side
+from perfci.decision.compare import Floors, Side, count_checked
 from perfci.decision.ladder import Thresholds
 from perfci.device import environment
 from perfci.environments.installation import recorded_in
@@ -107,6 +107,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         threshold=config.threshold,
         comparisons=tuple(sorted(explained, key=lambda each: each.key)),
         accepted=accepted,
+        checked=count_checked(without_anchors(before), without_anchors(after)),
         anchors=tuple(compare_anchors(before, after, floors=place.floors)),
         before=before,
         after=after,

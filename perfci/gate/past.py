@@ -3,14 +3,13 @@
 What was measured in other hours is compared as `perfci compare` does, and decides nothing here.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfci.anchors.machine import without_anchors
-from perfci.decision import stats
 from perfci.decision.compare import Floors, Side, compare, key_of
+from perfci.decision.pairs import typical_ns
 from perfci.history import commits
 from perfci.history.errors import CommitError
 from perfci.history.model import (
@@ -19,7 +18,6 @@ from perfci.history.model import (
     Comparison,
     RunSummary,
     SeriesKey,
-    Status,
     is_anchor,
 )
 from perfci.history.stores import Store
@@ -127,9 +125,6 @@ def _side(store: Store, runs: Sequence[RunSummary]) -> Side | None:
 
 def _typical_ns(cell: Cell) -> float | None:
     """A cell's latency over its passes; None of one that has too few, or none that can be."""
-    if cell.status is not Status.PASSED or cell.latency is None:
+    if cell.latency is None or len(cell.latency.pass_means_ns) < FEWEST_PASSES:
         return None
-    means_ns = cell.latency.pass_means_ns
-    if len(means_ns) < FEWEST_PASSES or not all(0.0 < each < math.inf for each in means_ns):
-        return None
-    return math.exp(stats.location([math.log(each) for each in means_ns]))
+    return typical_ns([cell])

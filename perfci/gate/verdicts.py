@@ -37,7 +37,8 @@ class Gate:
 
     ``environment_change`` says in what the sides' own environments differ, where they do.
     ``changes`` are those that the head makes to the rules, which are the base's here. ``accepted``
-    are the regressions that the base accepts.
+    are the regressions that the base accepts. ``checked`` counts the cells that are only checked,
+    and right: these are in no comparison.
     ``before`` and ``after`` are what was measured, ``runs`` the same to be recorded: none where
     nothing needed measuring, and then there is no ``ending``. ``needed_s`` is how long it would
     have been until the next rung. ``unwatched`` says why a GPU's state was not read.
@@ -63,6 +64,7 @@ class Gate:
     interrupted: bool
     unwatched: str = ""
     environment_change: str = ""
+    checked: int = 0
     past: Past = field(default_factory=Past)
 
 
@@ -177,9 +179,8 @@ def say_unpaired(where: Environment, unpaired: Unpaired) -> Iterator[Comparison]
 
 def say_same(where: Environment, pair: tuple[Cell, Cell]) -> Iterator[Comparison]:
     """What is said of a cell that runs the same code on both sides."""
-    if pair[0].case.timed:
-        for key in _keys(where, pair[0]):
-            yield Comparison(key=key, verdict=Verdict.UNCHANGED, reason=SAME_CODE)
+    for key in _keys(where, pair[0]):
+        yield Comparison(key=key, verdict=Verdict.UNCHANGED, reason=SAME_CODE)
 
 
 def _keys(where: Environment, cell: Cell) -> list[SeriesKey]:

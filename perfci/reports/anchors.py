@@ -6,6 +6,7 @@ from perfci import units
 from perfci.anchors.roofline import reached_bytes_per_s, reached_flops_per_s
 from perfci.history.model import ANCHOR_PREFIX, Cell
 from perfci.reports.columns import Column, lay_out
+from perfci.reports.passes import write_latency
 
 HEADING = "this machine: anchors"
 
@@ -53,5 +54,4 @@ def write_reached(cell: Cell | None) -> str:
 
 
 def _write_latency(cell: Cell | None) -> str:
-    latency = None if cell is None else cell.latency
-    return units.format_latency(None if latency is None else latency.median_ns)
+    return write_latency(None if cell is None else cell.latency)

@@ -7,7 +7,7 @@ from perfci import units
 from perfci.history.model import Measurement, Status
 from perfci.reports.bounds import unfrozen_note
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.text import count_statuses, list_reasons, write_status
+from perfci.reports.text import count_statuses, list_failures, write_status
 
 _COLUMNS = (
     Column("variant", shrinks=True),
@@ -29,11 +29,7 @@ def check_table(
     for kernel in dict.fromkeys(row.kernel for row in rows):
         group = [row for row in rows if row.kernel == kernel]
         lines += [kernel, *lay_out(_COLUMNS, [_write(row) for row in group]), ""]
-    lines += list_reasons(
-        (f"{row.kernel}/{row.variant}/{row.case}", write_status(row.status), row.message)
-        for row in [*rows, *_one_each(_unbuilt(controls))]
-        if row.status.is_failure
-    )
+    lines += list_failures([*rows, *_one_each(_unbuilt(controls))])
     if rejections:
         table = [(name, ", ".join(cases) or "nothing") for name, cases in rejections.items()]
         lines += ["negative controls", *lay_out(_CONTROL_COLUMNS, table), ""]
@@ -42,7 +38,8 @@ def check_table(
     lines += unfrozen_note(rows)
     counts = count_statuses(Counter(row.status for row in rows))
     total = len(rejections)
-    rejected = f"{total - len(accepted)} of {total} controls rejected" if total else ""
+    controls_count = units.count_things(total, "control")
+    rejected = f"{total - len(accepted)} of {controls_count} rejected" if total else ""
     return [*lines, "; ".join(part for part in (counts, rejected) if part)]
 
 

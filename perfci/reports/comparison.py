@@ -9,7 +9,7 @@ from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.differences import Differences, is_choice
 from perfci.reports.moves import moves_table
-from perfci.reports.text import head, list_reasons, note, paint
+from perfci.reports.text import Reason, head, list_shared_reasons, note, paint
 
 _VERDICTS = {
     Verdict.REGRESSION: ("▲", "slower", "red"),
@@ -38,20 +38,26 @@ def comparison_table(
     anchors: Sequence[Comparison] = (),
     differences: Differences | None = None,
     load: str = "",
+    *,
+    besides: Sequence[Comparison] = (),
+    checked: int = 0,
 ) -> list[str]:
     """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
 
     The baseline's latency is a mean over its passes and runs; change and interval are the
     contender's against it. Of a cell that got slower or faster it is said what differs in its code.
     Those of the anchors stand apart at the end and are not counted. ``load`` is the sentence that
-    says how busy the machine was, where it was.
+    says how busy the machine was, where it was. What is counted at the end are all cells: also
+    those of ``besides``, of which nothing else is written, and ``checked`` that are right and not
+    timed.
     """
     ordered = sort_worst_first(comparisons)
     groups: dict[str, list[Comparison]] = {}
     for each in ordered:
         key = each.key
         contract = key.contract or "checked, not timed"
-        paired = f"paired, {each.paired_passes} passes" if each.paired_passes else ""
+        passes = units.count_things(each.paired_passes, "pass", "passes")
+        paired = f"paired, {passes}" if each.paired_passes else ""
         heading = head(key.kernel, contract, key.testbed, key.device_model, paired)
         groups.setdefault(heading, []).append(each)
     lines: list[str] = []
@@ -63,13 +69,25 @@ def comparison_table(
     if not ordered:
         lines += [*lay_out(_COMPARISON_COLUMNS, []), ""]
     reasons = [(each, give_reason(each, differences or {})) for each in ordered]
-    lines += list_reasons(
-        (name_cell(each), write_verdict(each.verdict), reason) for each, reason in reasons if reason
-    )
+    told = [
+        Reason(*_part_name(each), write_verdict(each.verdict), reason)
+        for each, reason in reasons
+        if reason
+    ]
+    lines += list_shared_reasons(told, "cell")
     lines += moves_table(anchors)
     lines += note(load)
     lines += _name_assumption(ordered)
-    return [*lines, *wrap(count_verdicts(ordered), indent=0)]
+    return [*lines, *wrap(_count_cells([*ordered, *besides], checked), indent=0)]
+
+
+def _count_cells(comparisons: Sequence[Comparison], checked: int) -> str:
+    """Write how many cells have which verdict or are right, and where these differ of how many."""
+    said = count_verdicts(comparisons)
+    if checked:
+        said += f", {units.format_count(checked)} right (checked only)"
+    total = len(comparisons) + checked
+    return f"{units.count_things(total, 'cell')}: {said}" if ", " in said else said
 
 
 def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
@@ -110,7 +128,7 @@ def _name_assumption(comparisons: Sequence[Comparison]) -> list[str]:
     assumed = sum(not each.is_studied for each in compared)
     if not assumed:
         return []
-    counts = f"{units.format_count(assumed)} of {units.format_count(len(compared))} cells"
+    counts = f"{units.format_count(assumed)} of {units.count_things(len(compared), 'cell')}"
     of = "" if assumed == len(compared) else f" of {counts}"
     return [f"the noise{of} is assumed, not measured: perfci noise studies it", ""]
 
@@ -134,5 +152,9 @@ def write_verdict(verdict: Verdict) -> str:
 
 def name_cell(comparison: Comparison) -> str:
     """Write a cell as ``kernel/variant/case timer/1``."""
+    return "/".join(_part_name(comparison))
+
+
+def _part_name(comparison: Comparison) -> tuple[str, str]:
     key = comparison.key
-    return f"{key.kernel}/{key.variant}/{key.case} {key.contract}".strip()
+    return f"{key.kernel}/{key.variant}", f"{key.case} {key.contract}".strip()

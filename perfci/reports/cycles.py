@@ -19,7 +19,7 @@ def describe_cycles(before: Cell, after: Cell) -> tuple[str, ...]:
     before_mhz, after_mhz = (each.value for each in clocks if each is not None)
     if not (before_mhz > 0 and abs(after_mhz / before_mhz - 1.0) > _NOTICEABLE):
         return ()
-    cycles = after.latency.median_ns * after_mhz / (before.latency.median_ns * before_mhz)
+    cycles = after.latency.typical_ns * after_mhz / (before.latency.typical_ns * before_mhz)
     clock = " → ".join(units.format_count(round(each)) for each in (before_mhz, after_mhz))
     verdict = ", so that it is the machine" if abs(cycles - 1.0) <= _NOTICEABLE else ""
     return (f"SM clock {clock} MHz: {units.format_change(cycles)} in cycles{verdict}",)

@@ -106,7 +106,7 @@ def _describe_launches(before: Sequence[Launch], after: Sequence[Launch]) -> Ite
     if not before or not after:
         return
     if len(before) != len(after):
-        yield f"{_count(before)} → {_count(after)} launches"
+        yield f"launches {_count(before)} → {_count(after)}"
         return
     for number, (one, other) in enumerate(zip(before, after, strict=True), 1):
         changes = [

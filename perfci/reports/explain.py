@@ -6,6 +6,7 @@ from perfci import units
 from perfci.anchors.roofline import Floor, Peaks
 from perfci.explain import CaseTable, Explained, Explanation, FailedCheck, Launched, Reading
 from perfci.reports.columns import Column, lay_out, wrap
+from perfci.reports.passes import far_table, write_latency
 from perfci.reports.text import (
     head,
     list_reasons,
@@ -36,9 +37,10 @@ _KERNEL_COLUMNS = (
 _READING_COLUMNS = (
     Column("timer"),
     Column("latency", align="right"),
+    Column("95 %", align="right"),
     Column("of floor", align="right"),
     Column("floor", align="right"),
-    Column("bound"),
+    Column("bound", shrinks=True),
     Column("moves", align="right"),
     Column("computes", align="right"),
 )
@@ -64,6 +66,7 @@ def explanation_table(explanation: Explanation, *, detailed: bool = False) -> li
     ]
     for table in explanation.cases:
         lines += [*_case_lines(table), *(_detail(table) if detailed else _summary(table))]
+        lines += _far_passes(table, _timers(table) if detailed else _own_timers(table))
     return [*lines, *_failed_checks(explanation.failed_checks)][:-1]
 
 
@@ -146,7 +149,7 @@ def _write_floor(floor: Floor) -> str:
 
 
 def _summary(table: CaseTable) -> list[str]:
-    timers = [each for each in _timers(table) if each != HOST]
+    timers = _own_timers(table)
     columns = [Column("variant", shrinks=True)]
     for timer in timers:
         columns += [Column(timer, align="right"), Column("of floor", align="right")]
@@ -158,10 +161,20 @@ def _summary(table: CaseTable) -> list[str]:
     return [*lay_out(columns, rows), "", *_launch_table(table), *_reasons(table.variants)]
 
 
+def _far_passes(table: CaseTable, timers: Sequence[str]) -> list[str]:
+    """Say of which readings by the timers that are shown passes lie far from the latency."""
+    return far_table(
+        (each.variant, reading.timer, reading.latency)
+        for each in table.variants
+        for reading in each.readings
+        if reading.timer in timers
+    )
+
+
 def _write_readings(variant: Explained, timers: Sequence[str]) -> Iterable[str]:
     for timer in timers:
         reading = variant.reading(timer)
-        yield units.format_latency(None if reading is None else reading.latency_ns)
+        yield write_latency(None if reading is None else reading.latency)
         yield units.format_share(None if reading is None else reading.share)
 
 
@@ -225,7 +238,8 @@ def _detail(table: CaseTable) -> list[str]:
 def _write_reading(reading: Reading, floor: Floor | None) -> tuple[str, ...]:
     return (
         reading.timer,
-        units.format_latency(reading.latency_ns),
+        write_latency(reading.latency),
+        units.format_half_width(None if reading.latency is None else reading.latency.half_width),
         units.format_share(reading.share),
         units.format_latency(None if floor is None else floor.latency_ns),
         units.ABSENT if floor is None or floor.bound is None else floor.bound,
@@ -283,6 +297,10 @@ def _reasons(variants: Sequence[Explained]) -> list[str]:
         (variant, write_status(status), message) for variant, status, message in found
     )
     return [*noted, *([""] if noted else []), *reasons]
+
+
+def _own_timers(table: CaseTable) -> list[str]:
+    return [each for each in _timers(table) if each != HOST]
 
 
 def _timers(table: CaseTable) -> list[str]:

@@ -49,14 +49,17 @@ class Mean:
 def gate_text(gate: Gate) -> list[str]:
     """Write a gate."""
     measured = [each for each in gate.comparisons if each.reason != SAME_CODE]
-    same = len(gate.comparisons) - len(measured)
+    same = [each for each in gate.comparisons if each.reason == SAME_CODE]
     differences = find_all_differences(gate)
     lines = [*_write_head(gate), "", *_write_changes(gate)]
     if same:
-        lines += [*wrap(describe_same(same), indent=0), ""]
-    if measured:
-        table = comparison_table(measured, gate.anchors, differences, describe_load(gate))
-        lines += [*table, ""]
+        lines += [*wrap(describe_same(len(same)), indent=0), ""]
+    if measured or gate.checked:
+        load = describe_load(gate)
+        lines += comparison_table(
+            measured, gate.anchors, differences, load, besides=same, checked=gate.checked
+        )
+        lines += [""]
     lines += _write_others(measured, differences)
     lines += [*_write_means(find_means(gate.comparisons)), *_write_past(gate)]
     return [*lines, *_write_commands(gate), *wrap(describe_ending(gate), indent=0)]
@@ -100,7 +103,7 @@ def _write_others(comparisons: Sequence[Comparison], differences: Differences) -
     for each, figures in others[:_MOST_OTHERS]:
         lines += wrap(f"{name_cell(each)}: {figures}", indent=2)
     more = len(others) - _MOST_OTHERS
-    return [*lines, *([f"  and {units.format_count(more)} more cells"] if more > 0 else []), ""]
+    return [*lines, *([f"  and {units.format_count(more)} more"] if more > 0 else []), ""]
 
 
 def _write_head(gate: Gate) -> list[str]:
@@ -131,11 +134,16 @@ def describe_environment(change: str) -> str:
 
 def describe_same(count: int) -> str:
     """Say how many cells were not measured, and why."""
-    cells = "cell runs" if count == 1 else "cells run"
+    cells = units.count_things(count, "cell runs", "cells run")
     return (
-        f"{units.format_count(count)} {cells} the same code on both sides (machine code, host "
+        f"{cells} the same code on both sides (machine code, host "
         "object, launches, sources, environment): unchanged without being measured"
     )
+
+
+def describe_checked(count: int) -> str:
+    """Say how many cells are right of which there is nothing to compare."""
+    return f"{units.count_things(count, 'cell is', 'cells are')} only checked, and right"
 
 
 def describe_load(gate: Gate) -> str:
@@ -194,7 +202,7 @@ def describe_since(since: Since) -> str:
     slower, count = len(find_drift(since)), len(since.comparisons)
     return (
         f"since {since.name} ({units.shorten_sha(since.commit.sha)}): "
-        f"{units.format_count(slower)} of {units.format_count(count)} cells slower"
+        f"{units.format_count(slower)} of {units.count_things(count, 'cell')} slower"
     )
 
 
@@ -203,7 +211,7 @@ def describe_best(gate: Gate) -> str:
     off, count = len(find_off_best(gate)), len(gate.past.best)
     return (
         f"off the best ever recorded by more than {units.format_change(1.0 + gate.threshold)}: "
-        f"{units.format_count(off)} of {units.format_count(count)} cells"
+        f"{units.format_count(off)} of {units.count_things(count, 'cell')}"
     )
 
 
@@ -251,7 +259,7 @@ def _write_commands(gate: Gate) -> list[str]:
     for words in commands[:_MOST_COMMANDS]:
         lines += break_command(words)
     more = len(commands) - _MOST_COMMANDS
-    return [*lines, *([f"  and {units.format_count(more)} more cells"] if more > 0 else []), ""]
+    return [*lines, *([f"  and {units.format_count(more)} more"] if more > 0 else []), ""]
 
 
 def _command(gate: Gate) -> list[str]:
@@ -294,7 +302,7 @@ def describe_ending(gate: Spent) -> str:
     spent = units.format_duration(gate.spent_s)
     if gate.ending is None:
         return f"{spent}; nothing had to be timed in turns"
-    count = f"{units.format_count(gate.passes)} pass{'' if gate.passes == 1 else 'es'}"
+    count = units.count_things(gate.passes, "pass", "passes")
     if gate.ending is Ending.OUT_OF_TIME:
         return f"{count}, stopped at {spent}: {_describe_need(gate)}"
     passes = f"{count} in {spent}"

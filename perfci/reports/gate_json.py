@@ -34,6 +34,7 @@ def gate_values(gate: Gate, *, fail_on_inconclusive: bool) -> dict[str, Any]:
             }
             for each in gate.comparisons
         ],
+        "checked": gate.checked,
         "means": [plain(each) for each in find_means(gate.comparisons)],
         "load": describe_load(gate),
         "anchors": [plain(each) for each in gate.anchors],

@@ -12,6 +12,7 @@ from perfci.reports.comparison import count_verdicts, give_reason, name_cell, wr
 from perfci.reports.differences import Differences
 from perfci.reports.gate import (
     describe_best,
+    describe_checked,
     describe_ending,
     describe_environment,
     describe_load,
@@ -84,6 +85,7 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
         _write_table(loud, differences, rows),
         folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
         _write_same(gate),
+        f"{describe_checked(gate.checked)}." if gate.checked else "",
         escape(describe_load(gate)),
         *(folded(title, text, fold=fold) for title, text in _details(gate, differences, rows)),
     ]
@@ -138,7 +140,7 @@ def _details(gate: Gate, differences: Differences, rows: int) -> Iterator[tuple[
         yield "To see it again", "\n".join(["```", *commands[:rows], "```", *cut])
     means = [
         f"{each.kernel} {each.contract}: {units.format_change(each.ratio)} over "
-        f"{units.format_count(each.count)} cells"
+        f"{units.count_things(each.count, 'cell')}"
         for each in find_means(gate.comparisons)
     ]
     yield "Geometric means, of the cells timed on both sides", write_list("", means, rows)

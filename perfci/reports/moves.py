@@ -22,7 +22,7 @@ _COLUMNS = (
 def moves_table(comparisons: Sequence[Comparison]) -> list[str]:
     """Write how far each anchor moved, a table a testbed, and whether the machine itself did.
 
-    Nothing where no anchor was compared.
+    Why a change is not told is said once. Nothing where no anchor was compared.
     """
     groups: dict[str, list[Comparison]] = {}
     for each in comparisons:
@@ -31,6 +31,8 @@ def moves_table(comparisons: Sequence[Comparison]) -> list[str]:
     for where, group in groups.items():
         rows = [_write(each) for each in group]
         lines += [head(HEADING, where), *lay_out(_COLUMNS, rows), ""]
+        for reason in dict.fromkeys(each.reason for each in group if each.ratio is None):
+            lines += [*wrap(reason, indent=4), ""]
         if moved := find_moved(group):
             lines += [*wrap(describe_moves(moved), indent=0), ""]
     return lines

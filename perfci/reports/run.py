@@ -10,10 +10,12 @@ from perfci.quarantine import has_quarantine, is_shared
 from perfci.reports.anchors import anchor_table
 from perfci.reports.bounds import unfrozen_note
 from perfci.reports.columns import Column, lay_out
+from perfci.reports.passes import far_table, write_latency
 from perfci.reports.text import (
     choose_colour,
     count_statuses,
     head,
+    list_failures,
     list_reasons,
     name_commit,
     note,
@@ -25,8 +27,9 @@ from perfci.reports.text import (
 def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
     """Write a run: what it is, a table for each kernel, the machine's anchors, failures, counts.
 
-    A latency is the median over all samples, spread the distance of its quartiles relative to it.
-    Errors are the largest against the float64 judge, the kernel's and the library's (yardstick);
+    A latency is that of perfci.history.latency, beside it half its 95 % interval. A mark says that
+    passes lie far from it, and a table below says where. Errors are the largest against the float64
+    judge, the kernel's and the library's (yardstick);
     with several timers their ratio alone. Checks counts the variant's cases that were checked.
     What is counted at the end is the kernels', without the anchors.
     """
@@ -47,11 +50,12 @@ def run_table(run: RunSummary, cells: Sequence[Cell]) -> list[str]:
         lines += [head(kernel, only), *_kernel_table(group, name_cases=len(cases) > 1), ""]
     lines += [] if kernels else [*lay_out((), []), ""]
     lines += anchor_table(anchors)
-    lines += list_reasons(
-        (f"{cell.kernel}/{cell.variant}/{cell.case}", write_status(cell.status), cell.message)
-        for cell in _once_a_case(cells)
-        if cell.status.is_failure
+    lines += far_table(
+        (f"{cell.kernel}/{cell.variant}/{cell.case}", cell.contract.label, cell.latency)
+        for cell in cells
+        if cell.contract is not None
     )
+    lines += list_failures(cells)
     lines += _name_skipped(kernels)
     lines += _name_marks(cells)
     lines += note(say_load({"": cells}))
@@ -91,7 +95,7 @@ def _name_stops(cells: Sequence[Cell]) -> list[str]:
     passes = max(len(cell.latency.pass_means_ns) for cell in stopped if cell.latency is not None)
     counts = Counter(cell.stop for cell in stopped)
     said = [f"{units.format_count(counts[stop])} {_STOPS[stop]}" for stop in Stop if counts[stop]]
-    return [head(f"{units.format_count(passes)} passes", *said), ""]
+    return [head(units.count_things(passes, "pass", "passes"), *said), ""]
 
 
 def _kernel_table(cells: Sequence[Cell], *, name_cases: bool) -> list[str]:
@@ -117,7 +121,7 @@ def _kernel_table(cells: Sequence[Cell], *, name_cases: bool) -> list[str]:
 def _columns(timers: Sequence[str], *, name_cases: bool) -> list[Column]:
     figures = [Column(timer, align="right") for timer in timers]
     if len(timers) == 1:
-        figures += [Column(each, align="right") for each in ("spread", "error", "yardstick")]
+        figures += [Column(each, align="right") for each in (_INTERVAL, "error", "yardstick")]
     elif timers:
         figures += [Column("error ÷ lib", align="right")]
     return [
@@ -133,16 +137,13 @@ def _figures(cells: Sequence[Cell], timers: Sequence[str]) -> list[str]:
     """One case's latencies by timer, then its errors."""
     by_timer = {cell.contract.timer: cell for cell in cells if cell.contract is not None}
     latencies = [by_timer[each].latency if each in by_timer else None for each in timers]
-    written = [units.format_latency(each.median_ns if each else None) for each in latencies]
+    written = [write_latency(each) for each in latencies]
     metrics = [cells[0].metric(name) if cells else None for name in _ERRORS]
     own, library = (None if each is None else each.value for each in metrics)
     if len(timers) == 1:
-        spread = None
-        if latencies[0] is not None:
-            width_ns = latencies[0].upper_quartile_ns - latencies[0].lower_quartile_ns
-            spread = 1.0 + width_ns / latencies[0].median_ns
+        half_width = None if latencies[0] is None else latencies[0].half_width
         errors = [units.format_error(own), units.format_error(library)]
-        return [*written, units.format_change(spread).removeprefix("+"), *errors]
+        return [*written, units.format_half_width(half_width), *errors]
     if not timers:
         return []
     return [*written, units.format_ratio(own / library if own is not None and library else None)]
@@ -153,6 +154,7 @@ _STOPS = {
     Stop.STABILISED: "stabilised above the target",
     Stop.OUT_OF_TIME: "out of time",
 }
+_INTERVAL = "95 %"
 _ERRORS = ("max_abs_error", "yardstick_max_abs_error")
 
 

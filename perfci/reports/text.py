@@ -6,14 +6,15 @@ the colours where they are not wanted.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import click
 
 from perfci import units
-from perfci.history.model import Commit, Launch, RunSummary, Status
+from perfci.history.model import Cell, Commit, Launch, Measurement, RunSummary, Status
 from perfci.history.text import one_line
 from perfci.kernel import Kernel
-from perfci.reports.columns import WIDTH, Column, lay_out, shorten, wrap
+from perfci.reports.columns import WIDTH, Column, lay_out, measure, shorten, wrap
 
 _RUN_COLUMNS = (
     Column("run"),
@@ -83,9 +84,61 @@ def list_reasons(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
     """Write (name, state, message) as paragraphs; of a message only the first line."""
     lines: list[str] = []
     for name, state, message in reasons:
-        first_line = next(iter(message.strip().splitlines()), "no message")
-        lines += [head(state, name), *wrap(first_line, indent=4)]
+        lines += [head(state, name), *wrap(_first_line(message), indent=4)]
     return [*lines, ""] if lines else []
+
+
+class Reason(NamedTuple):
+    """Why something is as it is: of a variant (``kernel/variant``) and a place, such as a case."""
+
+    variant: str
+    place: str
+    state: str
+    message: str
+
+
+def list_shared_reasons(reasons: Iterable[Reason], place: str) -> list[str]:
+    """Write the same, once where several places of a variant have it, with how many and which.
+
+    ``place`` is what one of them is called.
+    """
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for each in reasons:
+        key = (each.variant, each.state, _first_line(each.message))
+        groups.setdefault(key, []).append(each.place)
+    lines: list[str] = []
+    for (variant, state, message), places in groups.items():
+        heading = head(state, f"{variant}/{places[0]}")
+        if len(places) > 1:
+            count = units.count_things(len(places), place)
+            heading = _list_places(head(state, variant, count), places)
+        lines += [heading, *wrap(message, indent=4)]
+    return [*lines, ""] if lines else []
+
+
+def list_failures(rows: Iterable[Cell | Measurement]) -> list[str]:
+    """Write why rows have failed, each reason of a variant once, with the cases that it is of."""
+    reasons = [
+        Reason(f"{row.kernel}/{row.variant}", row.case, write_status(row.status), row.message)
+        for row in rows
+        if row.status.is_failure
+    ]
+    return list_shared_reasons(dict.fromkeys(reasons), "case")
+
+
+def _first_line(message: str) -> str:
+    return next(iter(message.strip().splitlines()), "no message")
+
+
+def _list_places(heading: str, places: Sequence[str]) -> str:
+    """Write as many places behind a heading as fit on its line, and how many more there are."""
+    for shown in range(len(places), 0, -1):
+        more = len(places) - shown
+        others = f" and {units.format_count(more)} more" if more else ""
+        line = one_line(f"{heading}: {', '.join(places[:shown])}{others}", limit=2000)
+        if measure(line) <= WIDTH:
+            return line
+    return heading
 
 
 def count_statuses(counts: Counter[Status]) -> str:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from perfci.config import Config, inherited_environment
 from perfci.decision.compare import Side, compare
 from perfci.device import cpu, environment
 from perfci.history.model import Commit, Measurement, Run, Status, Verdict
-from perfci.history.summary import cell, run_summary
+from perfci.history.summary import cell, run_summary, summarise
 from perfci.kernel import Kernel, read_kernels
 from perfci.plan import Target
 from perfci.progress import Observer
@@ -264,10 +263,10 @@ def _only(*variants: str, kernel: str = "negation") -> Selection:
 
 
 def _latency(rows: Sequence[Measurement], variant: str, timer: str) -> float | None:
-    """The median latency of a variant under a timer, in nanoseconds; None where it has none."""
+    """The latency of a variant under a timer, in nanoseconds; None where it has none."""
     for row in rows:
         if row.variant == variant and row.passes and row.contract and row.contract.timer == timer:
-            return statistics.median(each for one in row.passes for each in one.samples_ns)
+            return summarise(row.passes).typical_ns
     return None
 
 

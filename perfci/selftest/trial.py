@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from perfci import units
 from perfci.history.model import Measurement, Status
 from perfci.selftest.plants import PLANTS, Plant
 
@@ -65,7 +66,7 @@ def try_honest(rows: Iterable[Measurement]) -> Iterator[Trial]:
         if failed is not None:
             yield Trial(number=None, title=name, fate=Fate.ACCUSED, reason=_tell(failed))
         elif passed:
-            reason = f"{passed} of {len(own)} cells"
+            reason = f"{passed} of {units.count_things(len(own), 'cell')}"
             yield Trial(number=None, title=name, fate=Fate.ACCEPTED, reason=reason)
         else:
             yield Trial(number=None, title=name, fate=Fate.SKIPPED, reason=own[0].message)

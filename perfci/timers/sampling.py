@@ -13,8 +13,8 @@ from time import perf_counter_ns
 import numpy as np
 
 from perfci.collector import uncollected
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import Contract, Stop
-from perfci.history.summary import interquartile_mean
 from perfci.outcome import Timing
 from perfci.timers import Reader
 

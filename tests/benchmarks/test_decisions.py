@@ -127,7 +127,7 @@ def test_a_change_of_the_rule_shows_its_cost(tmp_path: Path) -> None:
 def test_only_what_is_named_is_slowed_down(tmp_path: Path) -> None:
     _record(tmp_path)
     done = _decide(tmp_path, "--gates", "1", "--cell", "v3/headline cold")
-    assert "slowed down: one of 1 cells" in done.stdout
+    assert "slowed down: one of 1 cell," in done.stdout
     done = _decide(tmp_path, "--cell", "tilde")
     assert done.returncode == 2
     assert done.stderr == "decisions.py: no cell of the study is named 'tilde'\n"

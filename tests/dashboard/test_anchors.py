@@ -58,7 +58,7 @@ def test_anchors_are_not_counted(ask: Any, make: Any) -> None:
     page = ask([run])
     assert "1 passed" in page("/").text
     assert "1 passed" in page("/runs").text
-    assert "1 of 1 rows" in page(f"/run/{run.run_id}").text
+    assert "1 of 1 row" in page(f"/run/{run.run_id}").text
 
 
 def test_a_run_lists_anchors_apart_and_measures_them_again_without_a_name(

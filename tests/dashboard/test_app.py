@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from records import beside_others
 from sqlalchemy import Engine, event
 
 from perfci.dashboard.app import create_app, serve
@@ -70,7 +71,7 @@ def test_odd_parameters_do_no_harm(ask, make) -> None:
         "?=",
     ):
         assert page("/kernel/scale", search).classes("page-heading")
-    assert page("/runs", "?page=999").text.count("only 1 runs") == 1
+    assert page("/runs", "?page=999").text.count("only 1 run.") == 1
     assert page("/runs", "?page=-1").classes("page-heading")
     assert "has no row 99" in page(f"/run/{make.run(0).run_id}", "?row=99").text
 
@@ -366,12 +367,30 @@ def test_rows_of_a_run_are_filtered_and_sorted_by_the_url(ask, make) -> None:
         ]
 
     assert variants("") == ["slow", "fast", "bad"]
-    assert variants("?sort=median") == ["fast", "slow", "bad"]
-    assert variants("?sort=median&order=descending") == ["slow", "fast", "bad"]
+    assert variants("?sort=latency") == ["fast", "slow", "bad"]
+    assert variants("?sort=latency&order=descending") == ["slow", "fast", "bad"]
     assert variants("?status=timeout") == ["bad"]
     assert variants("?text=LATE") == ["bad"]
     assert variants("?text=nothing") == []
     assert variants("?sort=__class__") == ["slow", "fast", "bad"]
+
+
+def test_a_latency_that_passes_lie_far_from_is_marked_on_every_page(ask, make) -> None:
+    cell = make.cell()
+    slow = [
+        replace(each, samples_ns=tuple(100 * sample for sample in each.samples_ns))
+        for each in cell.passes[-2:]
+    ]
+    torn = replace(cell, passes=(*cell.passes[:-2], *slow))
+    dirty = make.run(0, [torn], dirty="d1")
+    page = ask([make.run(0, [torn, make.cell("calm")]), dirty])
+    for path in ("/", f"/run/{dirty.run_id}", "/kernel/scale"):
+        assert "! 31.6 µs" in page(path).text
+        titles = [node["title"] for node in page(path).nodes("Td") if node.get("title")]
+        assert any(
+            "6 passes: 10.0 µs to 1.00 ms, 6 far from the latency" in each for each in titles
+        )
+    assert "! 10.0 µs" not in page("/").text
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(ask, make) -> None:
@@ -386,8 +405,8 @@ def test_runs_are_listed_newest_first_and_filtered(ask, make) -> None:
     page = ask(runs)
     links = [href for href in page("/runs").hrefs if href.startswith("/run/")]
     assert list(dict.fromkeys(links)) == [f"/run/{run.run_id}" for run in reversed(runs)]
-    assert "1 to 1 of 1 runs" in page("/runs", f"?sha={runs[0].commit.sha[:8].upper()}").text
-    assert "1 to 1 of 1 runs" in page("/runs", "?testbed=other").text
+    assert "1 to 1 of 1 run" in page("/runs", f"?sha={runs[0].commit.sha[:8].upper()}").text
+    assert "1 to 1 of 1 run" in page("/runs", "?testbed=other").text
     assert "No run matches." in page("/runs", "?sha=ffff").text
 
 
@@ -395,7 +414,7 @@ def test_a_study_of_noise_is_listed_and_in_no_history(ask, make) -> None:
     run, study = make.run(1), replace(make.run(2), run_id="study", trigger="noise")
     page = ask([run, study])
     assert {f"/run/{run.run_id}", "/run/study"} <= set(page("/runs").hrefs)
-    assert "noise, attempt 1" in page("/run/study").text
+    assert "Trigger\nnoise\n" in page("/run/study").text
     for path in ("/", "/kernel/scale"):
         assert not any("study" in href for href in page(path).hrefs)
         assert any(run.run_id in href for href in page(path).hrefs)
@@ -530,6 +549,37 @@ def test_the_noise_of_each_kernel_is_drawn_to_one_scale(ask, make) -> None:
     first, second = (graph["figure"] for graph in page.nodes("Graph"))
     assert [len(trace["x"]) for trace in (*first["data"], *second["data"])] == [1, 1, 1, 1]
     assert first["layout"]["xaxis"]["range"] == second["layout"]["xaxis"]["range"]
+    assert first["layout"]["margin"] == second["layout"]["margin"]
+    assert (first["layout"]["showlegend"], second["layout"]["showlegend"]) == (False, False)
+
+
+def test_a_cell_of_a_study_has_its_case_in_its_name_where_a_kernel_has_several(ask, make) -> None:
+    cells = [
+        make.cell("plain", passes=6),
+        make.cell("plain", passes=6, kernel="other"),
+        make.cell("plain", passes=6, kernel="other", case="a_case_of_many_words"),
+    ]
+    runs = [replace(run, measurements=tuple(cells)) for run in _study(make)]
+    page = ask(runs)("/noise")
+    names = [graph["figure"]["layout"]["yaxis"]["ticktext"] for graph in page.nodes("Graph")]
+    assert names == [["plain cpu"], ["plain/large cpu", "plain/a_c…ny_words cpu"]]
+    assert max(len(name) for own in names for name in own) <= 22
+    assert "plain/a_case_of_many_words cpu/1" in str(list(page.nodes("Graph")))
+
+
+def test_a_study_says_of_itself_what_the_command_says(ask, make) -> None:
+    busy, few = make.cell("plain", passes=12), make.cell("other", passes=3)
+    runs = [replace(run, measurements=(beside_others(busy, 0.4), few)) for run in _study(make)]
+    text = ask(runs)("/noise").text
+    said = "A busy machine: others used 40 % of the cores while 2 of 4 latencies were measured."
+    assert said in text
+    assert (
+        "Too few passes of 1 of 2 cells: 3 know a spread to some 50 %, and what more paired passes "
+        "would call no better. perfci noise takes 12 unless told otherwise."
+    ) in text
+    quiet = [replace(run, measurements=(busy,)) for run in _study(make, number=3)]
+    text = ask(quiet)("/noise").text
+    assert not any(words in text for words in ("busy machine", "Too few"))
 
 
 def test_where_no_study_was_recorded_the_page_says_which_command_makes_one(ask, make) -> None:

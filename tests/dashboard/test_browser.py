@@ -196,6 +196,31 @@ def test_no_page_scrolls_sideways_on_a_phone(open_dashboard, many) -> None:
             assert box["width"] <= NARROW
 
 
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_the_figures_of_noise_stand_below_each_other(open_dashboard, make, width: int) -> None:
+    cells = [
+        make.cell("a_variant_with_quite_a_long_name"),
+        *(make.cell("short", kernel="other", case=case) for case in ("large", "small")),
+    ]
+    runs = [make.run(1, cells, attempt=side) for side in (1, 2)]
+    visitor = open_dashboard([replace(run, trigger="noise", pair="p") for run in runs])
+    page = visitor.visit("/noise", width=width)
+    plots = page.locator(".js-plotly-plot .nsewdrag")
+    expect(plots).to_have_count(2)
+    first, second = (plot.bounding_box() for plot in plots.all())
+    assert first is not None
+    assert second is not None
+    assert (first["x"], first["width"]) == (second["x"], second["width"])
+    assert first["width"] > 0.4 * width
+    for name in page.locator(".js-plotly-plot .ytick text").all():
+        box = name.bounding_box()
+        assert box is not None
+        assert box["x"] > 0
+        assert box["x"] + box["width"] < first["x"]
+    assert page.locator(".js-plotly-plot .legend").count() == 0
+    assert visitor.complaints == []
+
+
 def test_the_way_from_the_overview_to_a_kernel_and_back(open_dashboard, many) -> None:
     visitor = open_dashboard(many)
     page = visitor.visit("/?testbed=bench")

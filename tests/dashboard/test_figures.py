@@ -152,13 +152,37 @@ def test_a_change_of_the_workload_breaks_the_line_and_is_marked(make) -> None:
     assert band["y"].count(None) == 2
 
 
-def test_the_band_goes_along_the_upper_quartiles_and_back_along_the_lower(make) -> None:
-    (band,) = bands(figures.history_figure(history_of([make.run(0), make.run(1)])))
+def test_the_band_goes_along_the_intervals_upper_ends_and_back_along_the_lower(make) -> None:
+    (band,) = bands(figures.history_figure(history_of([_disturbed(make.run(n)) for n in (0, 1)])))
     first, second = make.commit(0).sha, make.commit(1).sha
     assert band["x"] == [first, second, second, first, None]
     upper, _, lower, _, end = band["y"]
     assert upper > 10.0 > lower
     assert end is None
+
+
+def test_a_point_says_its_latency_its_interval_and_what_its_passes_read(make) -> None:
+    figure = figures.history_figure(history_of([_disturbed(make.run(0))]))
+    (latency,) = traces(figure, "y")
+    (text,) = latency["hovertext"]
+    assert latency["y"] == [pytest.approx(10.025, rel=1e-3)]
+    assert "latency 10.0 µs, 95 % interval 9.92 µs to 10.1 µs" in text
+    assert "6 passes: 10.0 µs to 40.0 µs, 1 far from the latency" in text
+    (once,) = traces(figures.history_figure(history_of([make.run(0, [make.cell(passes=1)])])), "y")
+    assert "interval" not in once["hovertext"][0]
+    assert once["error_y"]["array"] == once["error_y"]["arrayminus"] == [0.0]
+
+
+def _disturbed(run: Run) -> Run:
+    """A run of whose six passes one was disturbed a little, and one a lot."""
+    (row,) = run.measurements
+    *good, last = row.passes
+    slower = (1.01, 4.0)
+    passes = [*good[:-1], good[-1], last]
+    for index, factor in zip((-2, -1), slower, strict=True):
+        slow = tuple(factor * each for each in passes[index].samples_ns)
+        passes[index] = replace(passes[index], samples_ns=slow)
+    return replace(run, measurements=(replace(row, passes=tuple(passes)),))
 
 
 def test_a_testbed_that_skips_commits_has_one_unbroken_line(make) -> None:

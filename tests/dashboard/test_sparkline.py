@@ -40,7 +40,7 @@ def test_what_failed_is_a_gap(make) -> None:
     assert unquote(sparkline.draw(line_of(runs))).count("M") == 2
 
 
-def test_one_median_is_no_line(make) -> None:
+def test_one_latency_is_no_line(make) -> None:
     assert sparkline.draw(line_of([make.run(0)])) == ""
 
 

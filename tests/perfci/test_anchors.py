@@ -38,7 +38,7 @@ def test_every_run_times_the_anchors_in_each_pass(tmp_path: Path) -> None:
     root = scratch.quick(tmp_path / "root", anchors=True)
     scratch.write_kernel(root)
     scratch.write_kernel(root, "other")
-    asked = ("--device", "cpu", "--kernel", "axpb", "--case", "one", "--passes", "2")
+    asked = ("--device", "cpu", "--kernel", "axpb", "--case", "large", "--passes", "2")
     ended = scratch.call(root, "run", *asked, "--commit", "abcdef1")
     assert ended.returncode == 0, ended.stderr
     assert "\nthis machine: anchors\n  anchor   case               cpu " in ended.stdout
@@ -48,6 +48,29 @@ def test_every_run_times_the_anchors_in_each_pass(tmp_path: Path) -> None:
     assert {(each["kernel"], each["case"]) for each in anchors} == _CPU
     assert {(each["status"], len(each["passes"])) for each in anchors} == {("passed", 2)}
     assert shown["measurements"][-2:] == anchors
+
+
+@pytest.mark.parametrize(
+    ("source", "passes", "status"),
+    [
+        ("#error not today", 0, "build_failed"),
+        (scratch.PLAIN.replace(" + b", " - b"), 1, "wrong_values"),
+    ],
+)
+def test_they_are_not_timed_for_their_own_sake(
+    tmp_path: Path, source: str, passes: int, status: str
+) -> None:
+    root = scratch.quick(tmp_path / "root", anchors=True)
+    scratch.write_kernel(root, plain__cpp=source)
+    asked = ("--device", "cpu", "--case", "large", "--passes", "3", "--commit", "abcdef1")
+    ended = scratch.call(root, "run", *asked)
+    assert ended.returncode == 1
+    said = f"ended after {passes} of 3 passes: nothing is left that could be timed\n"
+    assert ended.stderr.endswith(said)
+    row, *anchors = json.loads(scratch.call(root, "show", "--json").stdout)["measurements"]
+    assert row["status"] == status
+    assert {len(each["passes"]) for each in anchors} == ({passes} if passes else set())
+    assert ("this machine: anchors" in ended.stdout) == bool(passes)
 
 
 def test_a_check_and_the_list_leave_them_out(tmp_path: Path) -> None:
@@ -63,7 +86,7 @@ def test_they_can_be_turned_off(tmp_path: Path) -> None:
     scratch.write_kernel(root)
     ended = scratch.call(
         root,
-        *("run", "--device", "cpu", "--case", "one", "--commit", "abcdef1", "--json"),
+        *("run", "--device", "cpu", "--case", "large", "--commit", "abcdef1", "--json"),
         variables={"PERFCI_ANCHORS": "false"},
     )
     assert [each["kernel"] for each in json.loads(ended.stdout)["measurements"]] == ["axpb"]
@@ -91,7 +114,7 @@ def test_an_output_without_elements_is_judged_like_any_other(tmp_path: Path) -> 
     )
     ended = scratch.call(root, "check", "--device", "cpu")
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.endswith("1 passed, 0 failed, 0 skipped; 1 of 1 controls rejected\n")
+    assert ended.stdout.endswith("1 passed, 0 failed, 0 skipped; 1 of 1 control rejected\n")
 
 
 @pytest.mark.gpu
@@ -100,7 +123,7 @@ def test_an_output_without_elements_is_judged_like_any_other(tmp_path: Path) -> 
 def test_a_gpu_is_measured_by_every_timer(tmp_path: Path) -> None:
     root = scratch.quick(tmp_path / "root", anchors=True, cell_budget_s=0.5)
     scratch.write_kernel(root, torch_eager__py=scratch.EAGER)
-    asked = ("--device", "0", "--commit", "abcdef1", "--case", "one", "--json")
+    asked = ("--device", "0", "--commit", "abcdef1", "--case", "large", "--json")
     ended = scratch.perfci(root, "run", *asked, "--out", root / "run.json.gz")
     rows = {
         (each["kernel"], each["case"], each["contract"]["timer"]): each

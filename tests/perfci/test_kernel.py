@@ -80,7 +80,10 @@ def test_a_source_with_a_python_module_is_an_extension(tmp_path: Path) -> None:
         ("tolerance = 5\n" + _REST, "tolerance must be a table: write [tolerance.float32]"),
         (_REST + "[tolerance]\nmax_ratio = 1\n", "unknown key 'max_ratio'"),
         (_REST + "[tolerance]\nfloat32 = 1\n", "[tolerance.float32] must be a table"),
-        (_REST + "[tolerance.float23]\nmax_ratio = 1\n", "'float23' (did you mean 'float32'?)"),
+        (
+            _REST + "[tolerance.float23]\nmax_ratio = 1\n",
+            "'float23' (did you mean 'float32', 'float64' or",
+        ),
         (_REST + "[tolerance.float32]\nmax = 1\n", "unknown key 'max' (known: max_ratio"),
         (_REST + "[tolerance.float32]\nmax_ratio = 4.5\n", "max_ratio = 4.5 must lie in 0–4"),
         (_REST + "[tolerance.float32]\nrms_ratio = 3.5\n", "rms_ratio = 3.5 must lie in 0–3"),

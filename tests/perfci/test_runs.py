@@ -55,5 +55,9 @@ def test_the_newest_run_of_all_is_by_itself_where_there_is_one(tmp_path: Path) -
     with open_store(f"sqlite:///{tmp_path}/history.db") as store:
         store.add(replace(side, trigger="gate"))
         assert find_run(store, tmp_path, revision=None, run_id=None, testbed=None).run_id == "side"
+        head = replace(side, run_id="z", commit=_DIRTY, trigger="gate")
+        store.add(head)
+        assert find_run(store, tmp_path, revision=None, run_id=None, testbed=None).run_id == "z"
         store.add(alone)
         assert find_run(store, tmp_path, revision=None, run_id=None, testbed=None).run_id == "alone"
+        assert find_run(store, tmp_path, revision=SHA, run_id=None, testbed=None).run_id == "alone"

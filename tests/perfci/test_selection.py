@@ -113,6 +113,19 @@ def test_a_name_that_nothing_has_is_refused(
     assert str(raised.value) == message
 
 
+def test_of_many_known_names_the_nearest_are_said(tmp_path: Path) -> None:
+    names = [f"tile_{number}" for number in range(30)]
+    scratch.write_kernel(tmp_path, **{f"{name}__cpp": "" for name in (*names, "plain")})
+    kernels = discover(tmp_path / "kernels")
+    with pytest.raises(UsageError) as raised:
+        _cells(kernels, variants=("pxxn",))
+    known = str(raised.value)
+    assert known.startswith("no variant 'pxxn' (known: plain, tile_0, ")
+    assert known.endswith(" and 23 more)")
+    with pytest.raises(UsageError, match=r"\(did you mean 'tile_\d+', 'tile_\d+' or 'tile_\d+'\?"):
+        _cells(kernels, variants=("tile",))
+
+
 def test_nothing_is_known_where_there_is_no_kernel() -> None:
     with pytest.raises(UsageError, match=r"no kernel 'any' \(none of that name is known\)"):
         _cells([], kernels=("any",))

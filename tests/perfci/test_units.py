@@ -43,6 +43,24 @@ def test_latency_is_within_half_a_digit_of_three(latency_ns: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (None, "–"),
+        (0.0, "±0.00 %"),
+        (0.0052, "±0.52 %"),
+        (0.00994, "±0.99 %"),
+        (0.00996, "±1.0 %"),
+        (0.123, "±12.3 %"),
+        (1.5, "±150 %"),
+        (9.0, "±900 %"),
+        (1e100, "> ±900 %"),
+    ],
+)
+def test_half_an_interval(share: float | None, text: str) -> None:
+    assert units.format_half_width(share) == text
+
+
+@pytest.mark.parametrize(
     ("size_bytes", "text"),
     [
         (0, "0 B"),
@@ -203,6 +221,7 @@ def test_count() -> None:
         "2 runs",
     ]
     assert units.count_things(3, "pass", "passes") == "3 passes"
+    assert [units.choose_number(count, "is", "are") for count in (0, 1, 2)] == ["are", "is", "are"]
 
 
 @pytest.mark.parametrize(

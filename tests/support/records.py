@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from perfci.history.latency import latency_of
 from perfci.history.model import (
     Cell,
     Clock,
@@ -13,7 +14,6 @@ from perfci.history.model import (
     Device,
     Direction,
     Environment,
-    LatencySummary,
     Launch,
     Measurement,
     Metric,
@@ -185,14 +185,7 @@ def cell(
     """A cell as comparisons read it, with as many passes as there are means."""
     latency = None
     if means_ns:
-        latency = LatencySummary(
-            median_ns=means_ns[0],
-            lower_quartile_ns=means_ns[0],
-            upper_quartile_ns=means_ns[0],
-            minimum_ns=min(means_ns),
-            sample_count=50 * len(means_ns),
-            pass_means_ns=tuple(means_ns),
-        )
+        latency = latency_of(means_ns, sample_count=50 * len(means_ns))
     return Cell(
         run_id=run_id,
         kernel="rope",
@@ -207,15 +200,8 @@ def cell(
 
 
 def timed_cell() -> Cell:
-    """A cell as tables show it: 12.3 µs with a spread of 2.4 %, and its errors."""
-    latency = LatencySummary(
-        median_ns=12_345.0,
-        lower_quartile_ns=12_300.0,
-        upper_quartile_ns=12_600.0,
-        minimum_ns=12_000.0,
-        sample_count=100,
-        pass_means_ns=(12_345.0, 12_400.0),
-    )
+    """A cell as tables show it: 12.3 µs, ±2.4 %, and its errors."""
+    latency = latency_of((12_225.0, 12_345.0, 12_465.0), sample_count=150)
     metrics = (
         Metric(name="max_abs_error", value=9.31e-5, unit=""),
         Metric(name="yardstick_max_abs_error", value=1.1e-4, unit=""),

@@ -3,9 +3,11 @@
 import pytest
 from records import beside_others
 
+from perfci.dashboard.origins import Origin
 from perfci.dashboard.states import RunState
 from perfci.dashboard.views.run import _mean, _metric_text, _others, show
-from perfci.history.model import Clock, Metric, Pass
+from perfci.history.model import Clock, Metric, Pass, Run
+from perfci.history.summary import run_summary
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,10 @@ def test_a_pass_in_quarantine_says_why_instead_of_a_mean() -> None:
 def test_a_busy_machine_is_said_once_below_the_facts(make) -> None:
     run = make.run(0, [beside_others(make.cell(), 0.4), make.cell("b")])
     said = "A busy machine: others used 40 % of the cores while 1 of 2 latencies was measured."
-    assert str(show(run, RunState(run_id=run.run_id), repository_url=None)).count(said) == 1
-    quiet = make.run(0, [make.cell(), make.cell("b")])
-    shown = str(show(quiet, RunState(run_id=quiet.run_id), repository_url=None))
-    assert "busy machine" not in shown
+    assert _shown(run).count(said) == 1
+    assert "busy machine" not in _shown(make.run(0, [make.cell(), make.cell("b")]))
+
+
+def _shown(run: Run) -> str:
+    origin = Origin(run=run_summary(run))
+    return str(show(run, origin, RunState(run_id=run.run_id), repository_url=None))

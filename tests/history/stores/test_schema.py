@@ -9,6 +9,7 @@ from perfci.history.errors import StoreError
 from perfci.history.stores import open_store
 from perfci.history.stores.schema import VERSION_TABLE, is_current, upgrade
 from perfci.history.stores.tables import metadata
+from perfci.history.summary import cell
 
 
 @pytest.fixture
@@ -57,9 +58,12 @@ def test_a_run_of_the_first_step_is_still_there_after_the_others(store):
         connection.execute(text("ALTER TABLE runs DROP COLUMN pair"))
         for name in ("sm_mhz", "other_processes", "quarantine"):
             connection.execute(text(f"ALTER TABLE passes DROP COLUMN {name}"))
+        for name in ("median_ns", "lower_quartile_ns", "upper_quartile_ns", "minimum_ns"):
+            connection.execute(text(f"ALTER TABLE measurements ADD COLUMN {name} DOUBLE"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
     with open_store(store.url) as reopened:
         assert reopened.run(run.run_id) == run
+        assert list(reopened.cells()) == [cell(run.run_id, each) for each in run.measurements]
 
 
 def test_a_newer_perfcis_store_asks_for_an_upgrade(store):

@@ -57,7 +57,7 @@ def test_varying_undeclared_is_a_failure_that_says_what_to_do(
     row = rows["varying", "large"]
     assert row["status"] == "nondeterministic"
     message = str(row["message"])
-    assert "of 20 with the same inputs differs from the first at 1 of 65536 elements" in message
+    assert "of 20 with the same inputs differs from the first at 1 of 65,536 elements" in message
     assert message.endswith("declare nondeterministic = true if that is meant")
 
 

@@ -30,11 +30,13 @@ def compared(tmp_path: Path, call: Callable[..., Any]) -> Compared:
         contender: Iterable[Measurement],
         *arguments: str,
         runs: int = 1,
+        pair: str = "",
     ) -> Any:
         with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
             for sha, cells in ((_A, baseline), (_B, contender)):
                 for number in range(runs):
-                    store.add(run(*cells, run_id=f"{sha[0]}{number}", sha=sha))
+                    recorded = run(*cells, run_id=f"{sha[0]}{number}", sha=sha)
+                    store.add(replace(recorded, pair=pair))
         return call(root, "compare", _A, _B[:7], *arguments)
 
     return ended
@@ -84,12 +86,21 @@ def test_inconclusive_is_8_only_when_asked_for(
     assert (ended.code, ended.out.endswith("\n1 inconclusive\n")) == (code, True)
 
 
+def test_what_is_only_checked_and_right_is_counted(compared: Compared) -> None:
+    both = [measurement(_STEADY), *(measurement(case=case, contract=None) for case in "ab")]
+    skipped = measurement(variant="gone", contract=None, status=Status.SKIPPED)
+    ended = compared([*both, skipped], [*both, skipped], runs=3)
+    assert ended.out.endswith("\n3 cells: 1 unchanged, 2 right (checked only)\n")
+    document = json.loads(compared(both, both, "--json", runs=3).out)
+    assert (len(document["comparisons"]), document["checked"]) == (1, 2)
+
+
 def test_a_wrong_result_is_1_and_outweighs_a_missing_cell(compared: Compared) -> None:
     wrong = measurement(status=Status.WRONG_VALUES, message="off by 3")
     ended = compared([measurement(_STEADY), measurement(_STEADY, variant="gone")], [wrong])
     assert ended.code == 1
     assert "\n    wrong values: off by 3\n" in ended.out
-    assert ended.out.endswith("\n1 incorrect, 1 missing\n")
+    assert ended.out.endswith("\n2 cells: 1 incorrect, 1 missing\n")
 
 
 @pytest.mark.parametrize("arguments", [(), ("--fail-on", "inconclusive")])
@@ -140,6 +151,44 @@ def test_only_the_cells_that_are_named_count(compared: Compared) -> None:
     assert (ended.code, ended.out.endswith("\n1 new\n")) == (0, True)
 
 
+_ONE, _TWO = "20260301T140500-4f1c0000", "20260302T140500-4f1d0000"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Two runs of one commit on one testbed, of which the second is slower."""
+    root = scratch.quick(tmp_path / "root")
+    with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
+        for run_id, means in ((_ONE, _STEADY), (_TWO, _SLOW)):
+            store.add(run(measurement(means), run_id=run_id, sha=_A))
+    return root
+
+
+def test_a_runs_id_stands_for_that_run_alone(recorded: Path, call: Callable[..., Any]) -> None:
+    ended = call(recorded, "compare", _ONE, _TWO)
+    assert (ended.code, ended.out.endswith("\n1 slower\n")) == (1, True), ended.err
+    ended = call(recorded, "compare", _TWO[:15], _ONE[:12], "--testbed", "bench")
+    assert (ended.code, ended.out.endswith("\n1 faster\n")) == (0, True), ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((_ONE, "20260303T"), 6, "no run '20260303T' in the store"),
+        ((_ONE, "20260"), 9, "nothing is recorded at 20260: "),
+        ((_ONE, _TWO, "--testbed", "other"), 9, f"run {_ONE} is of testbed 'bench', not 'other'"),
+    ],
+)
+def test_a_run_that_is_not_there_is_said(
+    recorded: Path, call: Callable[..., Any], arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    scratch.git(recorded, "init", "-q")
+    scratch.commit_all(recorded, "one")
+    ended = call(recorded, "compare", *arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (code, "", 1)
+    assert words in ended.err
+
+
 def test_a_name_that_neither_side_has_is_2(compared: Compared) -> None:
     ended = compared([measurement(_STEADY)], [measurement(_SLOW)], "--variant", "tild")
     assert (ended.code, ended.out) == (2, "")
@@ -174,6 +223,26 @@ def test_anchors_are_compared_whatever_is_chosen_and_cannot_be_chosen(compared: 
     assert [each["key"]["kernel"] for each in both["comparisons"]] == ["rope"]
     assert [each["key"]["kernel"] for each in both["anchors"]] == ["perfci_copy"]
     assert compared([], [], "--kernel", "perfci_copy").code == 2
+
+
+@pytest.mark.parametrize(("passes", "decide"), [(5, False), (6, True)])
+def test_of_an_anchor_as_of_a_cell_too_few_paired_passes_tell_no_change(
+    compared: Compared, passes: int, decide: bool
+) -> None:
+    before, after = ((factor * 1000.0,) * passes for factor in (1.0, 2.0))
+    ended = compared(
+        [measurement(before), _anchor(before)], [measurement(after), _anchor(after)], pair="p"
+    )
+    cell, anchor = (
+        next(line.split() for line in ended.out.splitlines() if line.startswith(f"  {name} "))
+        for name in ("tiled", "copy")
+    )
+    change = ["+100", "%"] if decide else ["–", "–"]
+    assert cell[2:4] == anchor[3:5] == ["1.00", "µs"]
+    assert cell[4:6] == anchor[5:7] == change
+    assert ended.out.count("5 paired passes: fewer than 6 decide nothing") == (0 if decide else 2)
+    assert ("the machine itself moved" in ended.out) is decide
+    assert ended.code == (1 if decide else 0)
 
 
 def test_an_anchor_on_one_side_only_is_not_missing(compared: Compared) -> None:

@@ -141,10 +141,10 @@ def test_one_variant_is_shown_in_full(root: Path, explained: Call) -> None:
     assert ended.out.partition("(compute)\n\n")[2] == (
         """\
 library
-  timer  latency  of floor    floor  bound        moves      computes
-  cold    100 µs      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
-  hot     100 µs      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
-  host    120 µs      35 %  42.0 µs  compute  66.7 GB/s  16.7 Tflop/s
+  timer  latency  95 %  of floor    floor  bound        moves      computes
+  cold    100 µs     –      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
+  hot     100 µs     –      40 %  40.0 µs  compute  80.0 GB/s  20.0 Tflop/s
+  host    120 µs     –      35 %  42.0 µs  compute  66.7 GB/s  16.7 Tflop/s
   error 1.0e-04, the library's 1.0e-04, ratio 1.00
   #      launch  registers  spills    shared  occupancy  waves  local  per SM
   1  50·8 × 256         40     0 B  48.0 KiB       25 %   2.00    0 B       2
@@ -311,6 +311,15 @@ def test_floors_that_were_measured_on_a_busy_machine_say_so(root: Path, explaine
     quiet = run(beside_others(cell, 0.9), *cpu_anchors(), run_id="r2")
     assert "disturbed" not in explained(quiet, "--run", "r2").out
     assert json.loads(explained(disturbed, "--run", "2026", "--json").out)["disturbance"] == said
+
+
+def test_floors_of_anchors_whose_passes_disagree_say_so(explained: Call) -> None:
+    first, second = cpu_anchors()
+    torn = replace(first, passes=measurement((1e6,) * 6 + (1e8,) * 2).passes)
+    case = {"kernel": "axpb", "case": "large", "contract": TIMERS["cpu"].contract}
+    cell = measurement((400e3,), **case, variant="plain", bytes_moved=4e6, flops=2e7)
+    said = "passes disagree so far that 1 of 2 latencies may be half as much again"
+    assert f" {_DISTURBED}{said} " in " ".join(explained(run(cell, torn, second)).out.split())
 
 
 def _absurd(cell: Measurement, value: float) -> Measurement:

@@ -52,7 +52,7 @@ def test_the_same_code_is_not_measured(root: Path, call: Callable[..., Any]) -> 
     assert ended.code == 0, ended.err
     assert "base · " in ended.out
     assert "merge base of HEAD and main · one" in ended.out
-    assert "1 cell runs the same code on both sides" in ended.out
+    assert "3 cells run the same code on both sides" in ended.out
     assert "nothing had to be timed" in ended.out
     assert _stored(root) == []
 
@@ -64,7 +64,7 @@ def test_the_working_tree_is_judged_by_the_commit_it_lies_on(
     ended = call(root, "gate", "--base", "HEAD")
     assert ended.code == 0, ended.err
     assert "+dirty · one" in ended.out
-    assert "1 cell runs the same code" in ended.out
+    assert "3 cells run the same code" in ended.out
 
 
 def test_a_detached_head_is_judged_by_main(root: Path, call: Callable[..., Any]) -> None:
@@ -190,7 +190,8 @@ def test_a_kernel_that_is_gone_or_changed_is_not_passed_over(
     assert ended.code == 9, ended.err
     lines = ended.out.splitlines()
     rules = lines.index("The head changes the rules. Nothing of it counts here:")
-    assert rules < lines.index("– missing · twin/plain/large cpu/1")
+    gone = lines.index("– missing · twin/plain · 3 cells: large cpu/1, odd, one")
+    assert rules < gone
     assert lines[rules + 1 : rules + 6] == [
         "  · [tool.perfci] threshold: 0.05 → 0.5",
         "  · axpb: case large: arguments count = 65536 → count = 64",
@@ -198,11 +199,10 @@ def test_a_kernel_that_is_gone_or_changed_is_not_passed_over(
         "  · third: the reference is changed",
         "  · twin: the kernel is removed",
     ]
-    assert "– missing · twin/plain/one" in lines
-    assert "    the head has no such kernel" in lines
+    assert lines[gone + 1] == "    the head has no such kernel"
     assert "≠ incomparable · axpb/plain/large cpu/1" in lines
     assert "    the head changes the case, and with it what is measured" in lines
-    assert "≠ incomparable · third/plain/one" in lines
+    assert "≠ incomparable · third/plain · 3 cells: large cpu/1, odd, one" in lines
     assert max(map(len, lines)) <= 80
 
 
@@ -256,16 +256,18 @@ def test_a_gate_as_json_says_what_a_script_needs(root: Path, call: Callable[...,
     assert (gate["exit_code"], gate["passes"], gate["ending"]) == (0, 0, None)
     assert gate["base"]["sha"] == scratch.git(root, "rev-parse", "main")
     assert gate["found"] == "merge base of HEAD and main"
-    (compared,) = gate["comparisons"]
-    assert (compared["verdict"], compared["accepted"]) == ("unchanged", False)
-    assert compared["reason"] == "the same code: not measured"
+    assert gate["checked"] == 0
+    assert [each["key"]["contract"] for each in gate["comparisons"]] == ["cpu/1", "", ""]
+    for compared in gate["comparisons"]:
+        assert (compared["verdict"], compared["accepted"]) == ("unchanged", False)
+        assert compared["reason"] == "the same code: not measured"
 
 
 @pytest.mark.parametrize("form", ["markdown", "github"])
 def test_a_gate_as_markdown(root: Path, call: Callable[..., Any], form: str) -> None:
     scratch.commit_all(root, "Look at <this>")
     ended = call(root, "gate", "--format", form)
-    assert ended.out.startswith("### perfci gate: 1 unchanged\n\n`")
+    assert ended.out.startswith("### perfci gate: 3 unchanged\n\n`")
     assert "(Look at &#60;this&#62;) against `" in ended.out
 
 
@@ -301,9 +303,9 @@ def test_a_kernels_folder_is_taken_from_each_side(root: Path, call: Callable[...
     settings = (root / "pyproject.toml").read_text()
     (root / "pyproject.toml").write_text(settings + 'kernels = "ops"\n')
     scratch.commit_all(root, "configured")
-    assert "1 cell runs the same code" in call(root, "gate").out
+    assert "3 cells run the same code" in call(root, "gate").out
     again = call(root, "gate", "--base", "HEAD~1", "--kernels", "ops")
-    assert "1 cell runs the same code" in again.out
+    assert "3 cells run the same code" in again.out
     away = call(root, "gate", "--kernels", str(root.parent))
     assert (away.code, away.err.count("\n")) == (3, 1)
     assert "is outside of" in away.err
@@ -321,7 +323,10 @@ def test_a_first_commit_with_kernels_has_new_ones_only(
     ended = call(root, "gate", "--base", "HEAD~1")
     assert ended.code == 9, ended.err
     assert "axpb: a new kernel, judged by its own reference" in ended.out
-    said = "– missing · axpb/broken/large cpu/1\n    build failed: kernels/axpb/broken.cpp:1"
+    said = (
+        "– missing · axpb/broken · 3 cells: large cpu/1, odd, one\n"
+        "    build failed: kernels/axpb/broken.cpp:1"
+    )
     assert said in ended.out
 
 
@@ -352,7 +357,7 @@ def test_a_project_may_lie_inside_of_a_repository(tmp_path: Path, call: Callable
     ended = call(project, "gate", "--base", "HEAD~1")
     assert ended.code == 0, ended.err
     assert "testbed · scratch" in ended.out
-    assert "1 cell runs the same code" in ended.out
+    assert "3 cells run the same code" in ended.out
 
 
 _WRONG = scratch.PLAIN.replace("+ b;", "- b;")

@@ -42,7 +42,7 @@ def test_environments_that_ask_for_the_same_are_shared(
     scratch.write_kernel(root, plain__cpp=f"// What it does.\n{scratch.PLAIN}")
     ended = call(root, "gate", "--base", "HEAD", "--variant", "plain")
     assert ended.code == 0, ended.err
-    assert "1 cell runs the same code" in ended.out
+    assert "3 cells run the same code" in ended.out
     assert "environment:" not in ended.out
     assert not (root.parent / "root-cache/environments").exists()
 

@@ -106,10 +106,19 @@ def test_each_cell_has_its_verdict(gated: Gated) -> None:
         "mended": "new",
         "added": "new",
     }
-    assert "1 cell runs the same code on both sides (machine code, host object, launches," in (
+    assert "3 cells run the same code on both sides (machine code, host object, launches," in (
         gated.lines
     )
     assert max(map(len, gated.lines)) <= 80
+
+
+def test_every_cell_is_counted_once(gated: Gated) -> None:
+    said = " ".join(" ".join(gated.lines).split())
+    counted = re.search(r"(\d+) cells: ((?:\d+ [a-z]+(?: incorrect)?, )+\d+ right)", said)
+    assert counted is not None
+    parts = [int(each.split()[0]) for each in counted[2].split(", ")]
+    assert int(counted[1]) == sum(parts) == 9 * 3  # nine variants of either side, three cases
+    assert "3 unchanged" in counted[2]  # the same code
 
 
 def test_it_is_said_why_and_how_to_see_it_again(gated: Gated) -> None:
@@ -118,6 +127,7 @@ def test_it_is_said_why_and_how_to_see_it_again(gated: Gated) -> None:
     assert "the base has nothing to compare with: build failed: " in flowing
     assert "right, where the base is not (wrong values)" in flowing
     assert "the head has no such variant" in text
+    assert "– missing · axpb/removed · 3 cells: large cpu/1, odd, one\n" in text
     assert "▲ slower · axpb/slower/large cpu/1\n    host code changed" in text
     head, base = (each.commit.sha for each in _ordered(gated))
     again = f"perfci gate --base {base[:10]} --head {head[:10]} --kernel axpb --variant \\\n"
@@ -137,8 +147,8 @@ def test_what_the_base_accepts_is_not_red_and_what_the_head_would_accept_is(gate
 def test_it_is_said_how_far_it_lies_from_the_last_release_and_the_best(gated: Gated) -> None:
     text = "\n".join(gated.lines)
     release = scratch.git(gated.root, "rev-parse", "v1.0")[:10]
-    assert f"  since v1.0 ({release}): 1 of 1 cells slower\n    axpb/slower/large" in text
-    assert "  off the best ever recorded by more than +5.0 %: 1 of 1 cells\n" in text
+    assert f"  since v1.0 ({release}): 1 of 1 cell slower\n    axpb/slower/large" in text
+    assert "  off the best ever recorded by more than +5.0 %: 1 of 1 cell\n" in text
 
 
 def test_both_sides_are_recorded_as_a_pair_and_the_head_is_not_on_main(gated: Gated) -> None:

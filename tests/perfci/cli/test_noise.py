@@ -29,12 +29,18 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_a_study_says_what_lies_between_the_sides_and_what_could_be_seen(
     studied: tuple[Path, str],
 ) -> None:
-    _, said = studied
-    assert "· 3 passes ·" in said
+    root, said = studied
+    assert said.startswith("noise · 3 passes · ")
+    runs = said.splitlines()[1].removeprefix("runs ").split(" and ")
+    for run_id in runs:
+        assert f"run {run_id} " in scratch.call(root, "show", run_id).stdout
+    assert len(set(runs)) == 2
     assert "axpb · cpu/1\n  variant  case    apart" in said
     assert "perfci_copy · cpu/1" in said
     assert "✗ wrong values · axpb/wrong/large" in said
-    assert "at a threshold of +5.0 %, in one of 1 cells." in said.replace("\n", " ")
+    few = "Too few passes: 3 know a spread to some 50 %, and what more paired passes would call no"
+    assert few in said.replace("\n", " ")
+    assert "at a threshold of +5.0 %, in one of 1 cell." in said.replace("\n", " ")
     assert max(map(len, said.splitlines())) <= 80
 
 
@@ -74,7 +80,10 @@ def test_a_study_goes_into_files_and_as_json(tmp_path: Path) -> None:
     said = json.loads(ended.stdout)
     (cell,) = said["cells"]
     assert said["ladder"] == [6, 12, 24, 48]
+    names = {path.name for path in (root / "files").iterdir()}
+    assert names == {f"{run_id}.json.gz" for run_id in said["runs"]}
     assert said["load"] == "" or said["load"].startswith("A busy machine: others used ")
+    assert said["shortage"].startswith("Too few passes: 3 know a spread to some 50 %, ")
     assert cell["floor"]["paired"]["degrees"] == 2.0
     assert cell["visible"] == sorted(cell["visible"], reverse=True)
     assert len(list((root / "files").glob("*.json.gz"))) == 2

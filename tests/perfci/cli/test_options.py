@@ -105,6 +105,13 @@ def test_a_store_that_recording_makes_is_said_once(root: Path, call: Call) -> No
         assert (ended.code, ended.err) == (0, err)
 
 
+def test_a_variable_that_cannot_be_is_named_with_what_can(root: Path, call: Call) -> None:
+    for command in (("run",), ("compare", "HEAD~1", "HEAD")):
+        ended = call(root, *command, PERFCI_PASSES="0")
+        assert (ended.code, ended.out) == (3, "")
+        assert ended.err == "perfci: PERFCI_PASSES=0: must be a whole number above 0\n"
+
+
 @pytest.mark.parametrize("command", ["run", "noise"])
 def test_so_is_one_that_measuring_makes(root: Path, command: str) -> None:
     ended = scratch.perfci(root, command, "--case", "large", "--passes", "3")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import scratch
 from dash import dcc
@@ -20,6 +19,7 @@ from perfci.dashboard.site import Site
 from perfci.history.codec import read_run_file
 from perfci.history.model import Run, Stop
 from perfci.history.stores import open_store
+from perfci.history.summary import summarise
 
 
 def _runs(root: Path) -> list[Run]:
@@ -126,6 +126,13 @@ def test_a_misspelt_key_of_a_case_is_named(root: Path, call: Callable[..., Any])
     ended = call(root, "run")
     assert ended.code == 3
     assert "cases.toml: [[check]] 'odd': unknown key 'cuont' (did you mean 'count'?)" in ended.err
+
+
+def test_variants_for_other_devices_are_counted(root: Path, call: Callable[..., Any]) -> None:
+    for names, said in (("a", "1 variant is not for cpu"), ("ab", "2 variants are not for cpu")):
+        scratch.write_kernel(root, **{f"{each}__cu": scratch.CUDA for each in names})
+        ended = call(root, "run", "--device", "cpu", "--variant", "a", "--variant", names[-1])
+        assert (ended.code, ended.err.splitlines()[0]) == (3, f"{said}: left out")
 
 
 def test_outside_of_a_repository_the_commit_must_be_named(
@@ -284,7 +291,7 @@ def test_an_interrupted_run_keeps_its_complete_passes(
     runs = _runs(root)
     assert len(runs) == complete
     for run in runs:
-        assert "interrupted: 1 of 3 passes were complete and are kept" in words
+        assert "interrupted: 1 of 3 passes was complete and is kept" in words
         assert [(each.status, len(each.passes)) for each in run.measurements] == [
             ("passed", 1),
             ("passed", 1),
@@ -294,10 +301,10 @@ def test_an_interrupted_run_keeps_its_complete_passes(
     assert len(_runs(root)) == complete + 1
 
 
-def _median_ns(run: Run) -> float:
+def _latency_ns(run: Run) -> float:
     """The latency that was read of the only timed cell of a run."""
     (timed,) = (each for each in run.measurements if each.passes)
-    return float(np.median([sample for each in timed.passes for sample in each.samples_ns]))
+    return summarise(timed.passes).typical_ns
 
 
 def _drawn(store: str, kernel: str, variant: str) -> list[tuple[str, float]]:
@@ -339,7 +346,7 @@ def test_a_range_is_measured_from_old_to_new(
     assert {each.case for run in runs for each in run.measurements} == {"large", "one", "odd_2"}
 
     points = _drawn(f"sqlite:///{root}/.perfci/history.db", "axpb", "plain")
-    assert points == [(run.commit.sha, pytest.approx(_median_ns(run) / 1000)) for run in runs]
+    assert points == [(run.commit.sha, pytest.approx(_latency_ns(run) / 1000)) for run in runs]
 
     ended = measured()
     assert (ended.returncode, len(_runs(root))) == (9, 3)

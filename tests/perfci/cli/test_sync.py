@@ -36,7 +36,7 @@ def test_it_counts_what_went_out_and_came_in(
     ended = _sync(call, clone)
     assert (ended.code, ended.out) == (
         0,
-        "2 runs sent, 0 received; 1 of dirty trees stay here\n",
+        "2 runs sent, 0 received; 1 of a dirty tree stays here\n",
     )
     other = Clone.make(tmp_path / "other", remote)
     ended = _sync(call, other)

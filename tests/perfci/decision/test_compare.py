@@ -342,6 +342,8 @@ def test_fewer_paired_passes_than_a_gate_looks_at_decide_nothing(factor: float) 
         (compared,) = compare(before, after, floors=floors)
         assert (compared.verdict is Verdict.INCONCLUSIVE) is said
         assert (compared.reason == "5 paired passes: fewer than 6 decide nothing") is said
+        figures = (compared.ratio, compared.interval, compared.smallest_visible_change)
+        assert (figures == (None, None, None)) is said
 
 
 def test_cells_of_a_pair_without_the_same_passes_are_not_paired() -> None:
@@ -365,8 +367,8 @@ def test_a_studied_floor_takes_the_place_of_the_assumption() -> None:
 
 
 def test_sides_that_were_processes_spread_as_two_passes_do() -> None:
-    after = replace(cell(_STEADY), identity=(("own environment", "other"),))
-    before = replace(cell(_STEADY, run_id="a"), identity=(("own environment", "one"),))
+    after = replace(cell(_STEADY * 2), identity=(("own environment", "other"),))
+    before = replace(cell(_STEADY * 2, run_id="a"), identity=(("own environment", "one"),))
     one, other = _in_pair(before, pair="p"), _in_pair(after, pair="p")
     spread, quiet = stats.Spread(value=0.02, degrees=11), stats.Spread(value=0.001, degrees=11)
     key = next(iter(one.cells_by_key()))
@@ -376,7 +378,7 @@ def test_sides_that_were_processes_spread_as_two_passes_do() -> None:
     loud = stats.Spread(value=0.02 * 2**0.5, degrees=11)
     (expected,) = compare(one, one, floors={key: Floor(unpaired=spread, paired=loud)})
     assert apart.interval == expected.interval != together.interval
-    assert apart.paired_passes == len(_STEADY)
+    assert apart.paired_passes == 2 * len(_STEADY)
 
 
 def _on(side: Side, host: str, uuid: str | None) -> Side:

@@ -22,6 +22,7 @@ from perfci.decision.noise import (
     measure_floor,
     visible_change,
 )
+from perfci.history.latency import TRIMMED_VARIANCE
 from perfci.history.model import NOISE_TRIGGER, Cell, Comparison, RunSummary, Verdict
 
 _RECORDED = json.loads(Path(__file__).with_name("recorded_noise.json").read_text())["cells"]
@@ -96,7 +97,7 @@ def test_the_spreads_are_those_of_logarithms() -> None:
     quick, slow = _STEADY, [1.1 * each for each in _STEADY[:3]] + [1.2 * e for e in _STEADY[3:]]
     floor = measure_floor(cell(quick, run_id="a"), cell(slow, run_id="b"))
     assert floor is not None
-    inner, cost = np.std(np.log([1.1, 1.2] * 3)), math.sqrt(stats.TRIMMED_VARIANCE)
+    inner, cost = np.std(np.log([1.1, 1.2] * 3)), math.sqrt(TRIMMED_VARIANCE)
     assert floor.paired.value == pytest.approx(inner * math.sqrt(6 / 3 * 6 / 4) / cost)
     variances = [np.var(np.log(each), ddof=1) for each in (quick, slow)]
     assert floor.unpaired.value == pytest.approx(np.sqrt(np.mean(variances)))

@@ -1,11 +1,13 @@
 """When there are enough passes."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from perfci.decision.precision import FEWEST_PASSES, MOST_PASSES, Precision, half_width, stop_of
+from perfci.history.latency import latency_of, trim
 from perfci.history.model import Stop
 
 _STEADY = [1000.0, 1000.5, 999.5, 1000.2]
@@ -18,9 +20,9 @@ def _is_over(*means_ns: list[float], passes: int, spent_s: float = 1.0) -> bool:
     return precision.is_over(means_ns, passes=passes, spent_s=spent_s)
 
 
-def test_the_interval_is_a_t_interval_of_the_logarithms() -> None:
-    spread = np.std(np.log(_UNSURE), ddof=1)
-    assert half_width(_UNSURE) == pytest.approx(3.182 * spread / 2, rel=1e-3)
+def test_the_interval_is_that_of_the_latency_that_is_shown() -> None:
+    shown = latency_of((*_UNSURE, 1500.0), sample_count=5)
+    assert shown.half_width == pytest.approx(math.expm1(half_width((*_UNSURE, 1500.0))))
     assert half_width([1000.0]) == math.inf
 
 
@@ -58,24 +60,30 @@ def test_a_pass_that_would_outlast_the_budget_is_not_begun() -> None:
 
 
 def test_an_interval_that_ends_a_run_holds_the_truth_nearly_as_often_as_it_says() -> None:
-    # Disturbed in one pass of ten, to one side. Each left alone as soon as it is known by itself,
-    # the cells would be measured 0.1 % too fast: those stop early that no disturbance has met.
+    # Disturbed in one pass of ten, to one side. Of cells that are each left alone as soon as they
+    # are known by themselves, those stop early that no disturbance has met.
     source = np.random.default_rng(1)
     precision = Precision(target=0.01, budget_s=math.inf)
-    held = cells = 0
-    errors = []
-    for _ in range(60):
-        disturbed = source.random((8, MOST_PASSES)) < 0.1
-        logs = source.normal(0.0, 0.008, (8, MOST_PASSES)) + 0.03 * disturbed
-        run = [each.tolist() for each in np.exp(logs)]
-        passes = next(
-            n
-            for n in range(1, 99)
-            if precision.is_over([each[:n] for each in run], passes=n, spent_s=0)
-        )
-        for means in run:
-            errors.append(float(np.mean(np.log(means[:passes]))) - 0.003)
-            held += abs(errors[-1]) <= half_width(means[:passes])
-            cells += 1
-    assert held / cells > 0.9
-    assert abs(np.mean(errors)) < 0.0006
+    truth = np.mean([trim(each.tolist()).mean for each in _disturbed(source, 4000)])
+
+    def passes_for(*run: list[float]) -> int:
+        enough = partial(precision.is_over, spent_s=0)
+        return next(n for n in range(1, 99) if enough([each[:n] for each in run], passes=n))
+
+    def is_held(means: list[float]) -> bool:
+        return bool(abs(trim(np.log(means).tolist()).mean - truth) <= half_width(means))
+
+    together, alone = [], []
+    for _ in range(600):
+        run = np.exp(_disturbed(source, 8)).tolist()
+        passes = passes_for(*run)
+        together += [is_held(each[:passes]) for each in run]
+        alone += [is_held(each[: passes_for(each)]) for each in run]
+    assert np.mean(together) > 0.94
+    assert np.mean(alone) < 0.93
+
+
+def _disturbed(source: np.random.Generator, cells: int) -> np.ndarray:
+    """Logarithms of what so many cells read in as many passes as there may be."""
+    disturbed = source.random((cells, MOST_PASSES)) < 0.1
+    return source.normal(0.0, 0.008, (cells, MOST_PASSES)) + 0.03 * disturbed

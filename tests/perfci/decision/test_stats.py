@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from perfci.decision import stats
+from perfci.history.latency import trim
 
 _DEGREES = 10.0
 _READINGS = st.lists(st.floats(-5.0, 5.0), min_size=2, max_size=8)
@@ -146,3 +147,14 @@ def test_each_row_is_a_family_of_its_own() -> None:
     assert stats.adjust_rows(rows, family=5).tolist() == adjusted.tolist()
     larger = stats.adjust([*rows[0], *[1.0] * 93])[:7]
     assert stats.adjust_rows(rows[0], family=100).tolist() == pytest.approx(larger)
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 9, 10, 24])
+def test_means_and_variances_of_arrays_are_those_of_one_latency(count: int) -> None:
+    readings = np.random.default_rng(count).normal(0.0, 1.0, (20, count))
+    means, variances, degrees = stats.trimmed(readings)
+    spreads, _ = stats.trimmed_spread(readings)
+    for row, mean, variance, spread in zip(readings, means, variances, spreads, strict=True):
+        one = trim(row.tolist())
+        assert (one.mean, one.variance, one.spread) == pytest.approx((mean, variance, spread))
+        assert one.degrees == degrees

@@ -64,7 +64,7 @@ rope · cpu/1 · bench · Some CPU
 
 the noise is assumed, not measured: perfci noise studies it
 
-1 incorrect, 1 slower, 1 missing, 1 inconclusive, 1 faster, 1 unchanged"""
+6 cells: 1 incorrect, 1 slower, 1 missing, 1 inconclusive, 1 faster, 1 unchanged"""
     )
 
 

@@ -85,7 +85,7 @@ _SPILLING = replace(_LAUNCH, registers=64, spill_bytes=128, local_bytes=64)
             ("registers 56 → 64, spills 0 B → 128 B, local memory 0 B → 64 B",),
         ),
         ((_LAUNCH,), (replace(_LAUNCH, spill_bytes=None),), ()),
-        ((_LAUNCH,), (_LAUNCH, _LAUNCH), ("1 → 2 launches",)),
+        ((_LAUNCH,), (_LAUNCH, _LAUNCH), ("launches 1 → 2",)),
         (
             (_LAUNCH, _LAUNCH),
             (_LAUNCH, replace(_LAUNCH, function="turn")),

@@ -125,7 +125,7 @@ def test_what_drifts_is_told_and_decides_nothing() -> None:
     )
     drifted = gate([comparison(Verdict.UNCHANGED)], past=past)
     text = "\n".join(_lines(drifted))
-    assert "  since v1.0 (0123456789): 1 of 1 cells slower\n" in text
+    assert "  since v1.0 (0123456789): 1 of 1 cell slower\n" in text
     assert "    rope/a/headline cpu/1: +30.0 %" in text
     assert "  off the best ever recorded by more than +5.0 %: 1 of 2 cells\n" in text
     assert "    rope/a/headline cpu/1: +20.0 % from 9.00 µs at 0123456789" in text

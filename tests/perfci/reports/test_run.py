@@ -3,6 +3,7 @@ from dataclasses import replace
 import click
 from records import CPU, summary, timed_cell
 
+from perfci.history.latency import latency_of
 from perfci.history.model import Cell, Metric, Status
 from perfci.reports.columns import WIDTH, measure
 from perfci.reports.run import run_table
@@ -38,15 +39,15 @@ commit 0123456789 · Unroll the inner loop
 testbed bench · Some CPU
 
 rope · headline
-  variant      cpu  spread    error  yardstick  checks  status
-  tiled    12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
+  variant      cpu    95 %    error  yardstick  checks  status
+  tiled    12.3 µs  ±2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
   naive          –       –        –          –     0/1  ✗ wrong values
   big            –       –        –          –     0/0  · skipped
 
 attention
-  variant  case          cpu  spread    error  yardstick  checks  status
-  tiled    headline  12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
-  tiled    long      12.3 µs   2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
+  variant  case          cpu    95 %    error  yardstick  checks  status
+  tiled    headline  12.3 µs  ±2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
+  tiled    long      12.3 µs  ±2.4 %  9.3e-05    1.1e-04     2/2  ✓ passed
 
 ✗ wrong values · rope/naive/headline
     error 3.1 above the bound 4.4e-04
@@ -55,6 +56,24 @@ attention
     width = 9 is above the declared maximum 8
 
 4 passed, 1 failed, 1 skipped"""
+    )
+
+
+def test_a_variant_that_fails_everywhere_alike_says_it_once() -> None:
+    broken = _failed("broken", Status.BUILD_FAILED, "broken.cpp:1: error: expected ';'")
+    checked = [replace(broken, case=f"case_{number}", contract=None) for number in range(9)]
+    others = [replace(broken, variant="other"), replace(broken, case="odd", message="another")]
+    text = _render(run_table(_RUN, [broken, replace(broken), *checked, *others]))
+    assert (
+        """
+✗ build failed · rope/broken · 10 cases: headline, case_0, case_1 and 7 more
+    broken.cpp:1: error: expected ';'
+✗ build failed · rope/other/headline
+    broken.cpp:1: error: expected ';'
+✗ build failed · rope/broken/odd
+    another
+"""
+        in text
     )
 
 
@@ -81,6 +100,35 @@ def test_what_the_gpus_state_has_spoilt_is_marked_with_how_much_of_it() -> None:
     measured while 2 other processes were on the GPU: not compared
 
 4 passed, 0 failed, 0 skipped"""
+    )
+
+
+def test_a_latency_that_passes_lie_far_from_is_marked_also_of_an_anchor() -> None:
+    torn = latency_of((100.0, 101.0, 99.0, 100.0, 40_000.0), sample_count=5)
+    lines = _render(
+        run_table(
+            _RUN,
+            [
+                replace(_PASSED, variant="calm"),
+                replace(_PASSED, variant="torn", latency=torn),
+                replace(_PASSED, kernel="perfci_copy", variant="torch_add", latency=torn),
+            ],
+        )
+    )
+    assert "  torn     ! 100 ns  ±1.9 %  " in lines
+    assert (
+        """
+this machine: anchors
+  anchor  case           cpu  reaches
+  copy    headline  ! 100 ns        –
+
+! passes far from the latency that is shown
+  cell                            timer     far   lowest  highest
+  rope/torn/headline              cpu/1  1 of 5  99.0 ns  40.0 µs
+  perfci_copy/torch_add/headline  cpu/1  1 of 5  99.0 ns  40.0 µs
+
+2 passed,"""
+        in lines
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfci.history.latency import interquartile_mean
 from perfci.history.model import Stop
-from perfci.history.summary import interquartile_mean
 from perfci.timers import MINIMUM_SAMPLES, TARGET, TIMERS, Reader
 from perfci.timers.sampling import (
     SCARCE_SAMPLES,
