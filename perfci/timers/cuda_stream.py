@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -15,8 +16,9 @@ MOST_DISAGREEMENTS = 5
 
 _CYCLES_PER_NS = 2.0
 _LONGEST_BLOCK_NS = 400_000_000.0
-_HEADROOM = 2.0
-_SHRINKING = 0.9
+_GROWTH = 2.0
+_SHRINKING = 0.75
+_HEADROOM = 1.5
 _CLOCK_SLACK_NS = 500_000
 _CLOCK_SHARE = 0.05
 _LEFT_SLACK_NS = 50_000
@@ -77,7 +79,7 @@ class Blocker:
                 if not done[-1].in_time:
                     break
             whole_ns = float(perf_counter_ns() - start_ns)
-            host_ns = max(each.host_ns for each in done if each.pairs)
+            host_ns = median(each.host_ns for each in done if each.pairs)
             if done[-1].in_time:
                 pairs = [pair for each in done for pair in each.pairs]
                 self._compare_clocks(begin.elapsed_time(pairs[-1][1]) * 1e6, whole_ns)
@@ -92,7 +94,7 @@ class Blocker:
                     "waits for the device or takes too long to launch, so that it cannot be "
                     "timed behind a busy stream"
                 )
-            self._block_ns = min(longest_ns, _HEADROOM * max(self._block_ns, host_ns))
+            self._block_ns = min(longest_ns, _GROWTH * max(self._block_ns, host_ns))
 
     def _done(self, hand_over: HandOver) -> _HandedOver:
         start_ns = perf_counter_ns()
