@@ -41,7 +41,7 @@ def test_every_run_times_the_anchors_in_each_pass(tmp_path: Path) -> None:
     asked = ("--device", "cpu", "--kernel", "axpb", "--case", "large", "--passes", "2")
     ended = scratch.call(root, "run", *asked, "--commit", "abcdef1")
     assert ended.returncode == 0, ended.stderr
-    assert "\nthis machine: anchors\n  anchor   case               cpu " in ended.stdout
+    assert "\nthis machine: anchors\n  anchor   case               " in ended.stdout
     assert ended.stdout.endswith("\n1 passed, 0 failed, 0 skipped\n")
     shown = json.loads(scratch.call(root, "show", "--json").stdout)
     anchors = [each for each in shown["measurements"] if each["kernel"] != "axpb"]
