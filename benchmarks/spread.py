@@ -1,16 +1,17 @@
 """How far apart fresh processes read the same kernel: perfci's timers beside the usual ways.
 
 For each cell that is timed in the smoke tier, and in each of several fresh processes, in random
-order, two readings of one variant in each way:
+order, one variant is loaded twice, as the two sides of a comparison are, and each is read:
 
-- ``cold`` and ``hot``: perfci's own timers, the two taking turns as two commits do in a pass;
+- ``cold`` and ``hot``: by perfci's own timers, the two taking turns as in a pass;
 - ``nvbench``: the mean cold GPU time of NVIDIA's nvbench, where ``cuda-bench`` is installed;
 - ``blocked``: 150 times flush, keep the stream busy, record, launch, record; the median;
 - ``do_bench``: the median of ``triton.testing.do_bench``;
 - ``naive``: 100 times flush, record, launch, record, synchronise; the median.
 
-The spread is the standard deviation of a reading's logarithm over the processes, in percent, and
-``paired`` that of the two readings' difference: what is left where both were in one process.
+All but the first read a side where it lies first, perfci wherever a pass would. The spread is the
+standard deviation of a reading's logarithm over the processes, in percent, and ``paired`` that of
+the two sides' difference: what is left where both were in one process.
 Needs a CUDA device and Triton.
 
     python benchmarks/spread.py --processes 10 --out spread.json
@@ -25,8 +26,9 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfci.build import Build, build
 from perfci.config import apply_environment, child_environment, load_config
@@ -36,6 +38,10 @@ from perfci.plan import Target
 from perfci.prepare import architectures_for
 from perfci.selection import Cell, Selection, select, variants_of
 from perfci.workers.passes import PassServer
+
+if TYPE_CHECKING:
+    from perfci.workers.places import Places
+    from perfci.workers.side import Side
 
 WAYS = ("cold", "hot", "nvbench", "blocked", "do_bench", "naive")
 BUDGET_S = 0.5
@@ -48,8 +54,9 @@ _BLOCKING_CYCLES = 1_000_000
 _SETS = 4
 _NS_PER_S = 1e9
 
+Call = Callable[[], object]
 Readings = dict[str, dict[str, list[tuple[float, float]]]]
-"""Cell → way → the two readings of each process, in nanoseconds."""
+"""Cell → way → the readings of both sides in each process, in nanoseconds."""
 
 
 def main() -> None:
@@ -118,87 +125,96 @@ def _read_all(send: Any, work: list[tuple[Cell, Build]], target: Target) -> None
     """All readings of all cells in this fresh process."""
     import torch  # noqa: PLC0415 — only the fresh processes may start CUDA
 
+    from perfci.workers.places import Places  # noqa: PLC0415
+
     random.shuffle(work)
     ways = [each for each in WAYS if each != "nvbench"]
-    workloads = {
-        f"{cell.kernel.name}/{cell.variant.name}/{cell.case.name}": _workload(cell, built, target)
-        for cell, built in work
-    }
+    places = Places(target.name)
     answers: dict[str, dict[str, tuple[float, float]]] = {}
     with torch.no_grad():
-        for name, workload in workloads.items():
-            answers[name] = {way: _read(way, workload) for way in random.sample(ways, len(ways))}
+        sides = {
+            f"{cell.kernel.name}/{cell.variant.name}/{cell.case.name}": lay_out(
+                cell, built, target, places
+            )
+            for cell, built in work
+        }
+        for name, both in sides.items():
+            answers[name] = {way: _read(way, both) for way in random.sample(ways, len(ways))}
         if _has_nvbench():
-            calls = {name: workload.calls[0] for name, workload in workloads.items()}
-            for name, both_ns in _nvbench(calls).items():
+            for name, both_ns in _nvbench(sides).items():
                 answers[name]["nvbench"] = both_ns
     send.send(answers)
     send.close()
 
 
-def _workload(cell: Cell, built: Build, target: Target) -> Any:
-    """What the timers are given of a cell: calls on sets of inputs and outputs of their own."""
-    from perfci.checking.check import Subject, output_templates  # noqa: PLC0415
-    from perfci.checking.inputs import count_bytes, draw_inputs, load_reference  # noqa: PLC0415
-    from perfci.checking.outputs import GuardedOutputs  # noqa: PLC0415
-    from perfci.entry import load_entry  # noqa: PLC0415
-    from perfci.timers import Workload  # noqa: PLC0415
+def lay_out(cell: Cell, built: Build, target: Target, places: "Places") -> "tuple[Side, Side]":
+    """Two sides of the same build as a pass lays them out, each loaded by itself."""
+    from perfci.checking.check import Subject, draw  # noqa: PLC0415
+    from perfci.checking.inputs import load_reference  # noqa: PLC0415
+    from perfci.entry import load_again, load_entry  # noqa: PLC0415
+    from perfci.workers.side import Side  # noqa: PLC0415
 
-    subject = Subject(
-        entry=load_entry(built),
-        reference=load_reference(cell.kernel),
-        kernel=cell.kernel,
-        case=cell.case,
-        device=target.name,
+    reference = load_reference(cell.kernel)
+    first, second = (
+        Side(
+            number=number,
+            build=built,
+            subject=Subject(
+                entry=load(built),
+                reference=reference,
+                kernel=cell.kernel,
+                case=cell.case,
+                device=target.name,
+            ),
+        )
+        for number, load in enumerate((load_entry, load_again))
     )
-    templates = output_templates(subject)
-    arguments = [
-        draw_inputs(subject.reference, cell.case, device=target.name, seed=seed)
-        for seed in range(_SETS)
-    ]
-    calls = [subject.entry.bind(each, GuardedOutputs(templates).tensors) for each in arguments]
-    set_bytes = count_bytes([*arguments[0].values(), *templates])
-    return Workload(calls=calls, set_bytes=set_bytes, device=target.name)
+    arguments = [draw(first.subject, seed) for seed in range(_SETS)]
+    for side in (first, second):
+        side.lay_out(arguments)
+    places.add((first, second), range(_SETS), nullcontext)
+    return first, second
 
 
-def _read(way: str, workload: Any) -> tuple[float, float]:
-    """Two readings of a workload in one way, in nanoseconds."""
+def _read(way: str, sides: "tuple[Side, Side]") -> tuple[float, float]:
+    """What one way makes of both sides, in nanoseconds."""
     if way in ("cold", "hot"):
-        return _in_turns(f"cuda_{way}", workload)
+        return _in_turns(f"cuda_{way}", sides)
     read = {"blocked": _blocked, "do_bench": _do_bench, "naive": _naive}[way]
-    return read(workload), read(workload)
+    first, second = (side.places[0].calls[0] for side in sides)
+    return read(first), read(second)
 
 
-def _in_turns(name: str, workload: Any) -> tuple[float, float]:
+def _in_turns(name: str, sides: "tuple[Side, Side]") -> tuple[float, float]:
     from perfci.history.latency import interquartile_mean  # noqa: PLC0415
-    from perfci.timers import TIMERS, timer  # noqa: PLC0415
+    from perfci.timers import TIMERS  # noqa: PLC0415
     from perfci.timers.sampling import measure_in_turns  # noqa: PLC0415
 
-    readers = [timer(name).open_reader(workload) for _ in range(2)]
+    readers = [side.open_reader(name) for side in sides]
     timings = measure_in_turns(readers, contract=TIMERS[name].contract, budget_s=BUDGET_S)
     first, second = (interquartile_mean(each.samples_ns) for each in timings)
     return first, second
 
 
-def _do_bench(workload: Any) -> float:
+def _do_bench(call: Call) -> float:
     import triton.testing  # noqa: PLC0415
 
-    return float(triton.testing.do_bench(workload.calls[0], return_mode="median")) * 1e6
+    return float(triton.testing.do_bench(call, return_mode="median")) * 1e6
 
 
-def _naive(workload: Any) -> float:
-    return _flushed(workload, samples=_NAIVE_SAMPLES, blocking_cycles=0)
+def _naive(call: Call) -> float:
+    return _flushed(call, samples=_NAIVE_SAMPLES, blocking_cycles=0)
 
 
-def _blocked(workload: Any) -> float:
-    return _flushed(workload, samples=_BLOCKED_SAMPLES, blocking_cycles=_BLOCKING_CYCLES)
+def _blocked(call: Call) -> float:
+    return _flushed(call, samples=_BLOCKED_SAMPLES, blocking_cycles=_BLOCKING_CYCLES)
 
 
-def _flushed(workload: Any, *, samples: int, blocking_cycles: int) -> float:
+def _flushed(call: Call, *, samples: int, blocking_cycles: int) -> float:
     """The median of single launches behind a flush, with the stream kept busy or not."""
     import torch  # noqa: PLC0415
 
-    flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device=workload.device)
+    flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     read_ns = []
     for _ in range(samples):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -206,7 +222,7 @@ def _flushed(workload: Any, *, samples: int, blocking_cycles: int) -> float:
             torch.cuda._sleep(blocking_cycles)  # noqa: SLF001
         flush.zero_()
         start.record()
-        workload.calls[0]()
+        call()
         end.record()
         torch.cuda.synchronize()
         read_ns.append(start.elapsed_time(end) * 1e6)
@@ -221,12 +237,12 @@ def _has_nvbench() -> bool:
     return True
 
 
-def _nvbench(calls: Mapping[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
-    """The mean cold GPU time of each call, read twice by nvbench in this process."""
+def _nvbench(sides: "Mapping[str, tuple[Side, Side]]") -> dict[str, tuple[float, float]]:
+    """The mean cold GPU time of each cell's sides, read by nvbench in this process."""
     import torch  # noqa: PLC0415
     from cuda import bench  # noqa: PLC0415
 
-    def register(name: str, call: Callable[[], object]) -> None:
+    def register(name: str, call: Call) -> None:
         def launch(launched: Any) -> None:
             stream = torch.cuda.ExternalStream(launched.get_stream().addressof())
             with torch.cuda.stream(stream):
@@ -237,15 +253,15 @@ def _nvbench(calls: Mapping[str, Callable[[], object]]) -> dict[str, tuple[float
 
         bench.register(read).set_name(name)
 
-    order = [(name, number) for number in range(2) for name in random.sample([*calls], len(calls))]
+    order = [(name, number) for number in range(2) for name in random.sample([*sides], len(sides))]
     for name, number in order:
-        register(f"{number} {name}", calls[name])
+        register(f"{number} {name}", sides[name][number].places[0].calls[0])
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         limits = ["--timeout", str(_NVBENCH_TIMEOUT_S)]
         bench.run_all_benchmarks(["spread", "--quiet", "--json", report.name, *limits])
         told = json.loads(Path(report.name).read_text())
     means_ns = {each["name"]: _mean_ns(each["states"]) for each in told["benchmarks"]}
-    return {name: (means_ns[f"0 {name}"], means_ns[f"1 {name}"]) for name in calls}
+    return {name: (means_ns[f"0 {name}"], means_ns[f"1 {name}"]) for name in sides}
 
 
 def _mean_ns(states: Sequence[Any]) -> float:

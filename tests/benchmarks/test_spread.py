@@ -6,6 +6,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import scratch
+from subjects import build_subject
+
+from perfci.device import cpu
+from perfci.plan import Target
+from perfci.selection import Cell
+from perfci.workers.places import PLACES, Places
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +54,16 @@ def test_the_mean_is_read_from_the_report_of_nvbench(spread: ModuleType) -> None
         }
     ]
     assert spread._mean_ns(states) == pytest.approx(12_500.0)
+
+
+def test_one_variant_is_laid_out_as_two_sides_in_all_places(
+    spread: ModuleType, tmp_path: Path
+) -> None:
+    scratch.write_kernel(tmp_path)
+    built, subject = build_subject(tmp_path)
+    cell = Cell(kernel=subject.kernel, variant=built.variant, case=subject.case)
+    sides = spread.lay_out(cell, built, Target(name="cpu", device=cpu()), Places("cpu"))
+    assert [len(side.places) for side in sides] == [PLACES] * 2
+    assert sides[0].subject.entry is not sides[1].subject.entry
+    for first, second in zip(*(side.places for side in sides), strict=True):
+        assert first.arguments is second.arguments
