@@ -348,6 +348,9 @@ def _describe(
         f"slowed down: one of {count_things(len(short), 'cell')}, "
         f"paired spread {spread.min():.2%} to {spread.max():.2%}"
     )
+    if len(study.ratios) < LOOKS[-1]:
+        yield f"fewer than {LOOKS[-1]} passes: gates draw the same ones again and again, and"
+        yield "some of what is called a false alarm is that"
 
 
 def _draw(study: Study, source: np.random.Generator, gates: int, cells: int, passes: int) -> Array:

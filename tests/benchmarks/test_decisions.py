@@ -100,6 +100,16 @@ def test_a_recorded_study_is_what_gates_are_drawn_from(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(("passes", "is_short"), [(20, True), (48, False)])
+def test_a_study_that_gates_outlast_is_said_to_be_too_short(
+    tmp_path: Path, passes: int, *, is_short: bool
+) -> None:
+    _record(tmp_path, passes=passes)
+    done = _decide(tmp_path, "--gates", "1", "--cells", "6")
+    assert ("fewer than 48 passes: gates draw the same ones again" in done.stdout) == is_short
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_studies_of_one_commit_on_one_testbed_are_one(tmp_path: Path) -> None:
     _record(tmp_path, passes=8, cells=5, pair="a")
     _record(tmp_path, passes=12, pair="b")
