@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
 from perfci.decision import stats
-from perfci.decision.noise import find_studies
+from perfci.decision.noise import LADDER, find_studies
 from perfci.decision.pairs import log_ratios
 from perfci.decision.rule import LOOKS, Array, Family, Ruling, moments, rule
 from perfci.errors import PerfciError, UsageError
@@ -343,13 +343,13 @@ def _describe(
 ) -> Iterator[str]:
     spread, _ = stats.trimmed_spread(study.ratios.T[short])
     yield study.title
-    yield f"{count} gates, floors from {passes} passes, threshold {threshold:.1%}"
+    yield f"{count_things(count, 'gate')}, floors from {passes} passes, threshold {threshold:.1%}"
     yield (
         f"slowed down: one of {count_things(len(short), 'cell')}, "
         f"paired spread {spread.min():.2%} to {spread.max():.2%}"
     )
-    if len(study.ratios) < LOOKS[-1]:
-        yield f"fewer than {LOOKS[-1]} passes: gates draw the same ones again and again, and"
+    if len(study.ratios) < LADDER[-1]:
+        yield f"fewer than {LADDER[-1]} passes: gates draw the same ones again and again, and"
         yield "some of what is called a false alarm is that"
 
 
