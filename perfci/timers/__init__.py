@@ -49,7 +49,8 @@ class Reader:
     of latencies of one call in nanoseconds, each the mean over ``loops`` calls, and may raise
     InvalidTimingError. Fewer than ``minimum_samples`` are not enough, and ``target`` is how closely
     their mean should be known. ``note`` is what whoever looks at the figures should know of them.
-    ``returned`` is what first calls returned where batches write it anew, as in graphs: of each.
+    ``replays`` replay, once more and alone, each graph that batches have replayed: one returns what
+    the first call returned in it, wiped before.
     """
 
     call: Callable[[], object]
@@ -59,7 +60,7 @@ class Reader:
     minimum_samples: int = MINIMUM_SAMPLES
     target: float = TARGET
     note: str = ""
-    returned: Sequence[object] = ()
+    replays: Sequence[Callable[[], object]] = ()
 
 
 class Timer(Protocol):

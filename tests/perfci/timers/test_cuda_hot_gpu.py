@@ -1,7 +1,6 @@
 """On a real GPU: in how many graphs a workload is read, and that none returns what is stale."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
@@ -20,11 +19,9 @@ _CONTRACT = TIMERS["cuda_hot"].contract
 _GIB = 2**30
 
 
-def _workload(
-    *, allocated_bytes: int = 4096, poison: Callable[[object], None] = lambda _: None
-) -> Workload:
+def _workload(*, allocated_bytes: int = 4096) -> Workload:
     x = torch.ones(allocated_bytes, dtype=torch.uint8, device="cuda")
-    return Workload(calls=[lambda: x + 1], set_bytes=4096, device="cuda:0", poison=poison)
+    return Workload(calls=[lambda: x + 1], set_bytes=4096, device="cuda:0")
 
 
 @pytest.mark.parametrize(("allocated_bytes", "count"), [(4096, 8), (_GIB // 4, 4), (2 * _GIB, 1)])
@@ -34,8 +31,9 @@ def test_there_are_as_many_graphs_as_their_memory_may_take(
     reader = cuda_hot.open_reader(_workload(allocated_bytes=allocated_bytes))
     for _ in range(count + 1):
         reader.read()
-    places = {each.data_ptr() for each in reader.returned if isinstance(each, torch.Tensor)}
-    assert len(places) == len(reader.returned) == count
+    written = [replay() for replay in reader.replays]
+    places = {each.data_ptr() for each in written if isinstance(each, torch.Tensor)}
+    assert len(places) == len(written) == count
 
 
 def test_batches_take_turns_on_the_graphs_from_the_first_on(
@@ -60,21 +58,39 @@ def test_batches_take_turns_on_the_graphs_from_the_first_on(
     assert replayed[0] == replayed[1]
 
 
-def test_what_is_returned_is_of_graphs_that_were_read_and_is_written_anew() -> None:
-    poisoned: Counter[int] = Counter()
-
-    def poison(returned: object) -> None:
-        assert isinstance(returned, torch.Tensor)
-        poisoned[returned.data_ptr()] += 1
-        returned.fill_(99)
-
-    reader = cuda_hot.open_reader(_workload(poison=poison))
-    assert list(poisoned.values()) == [1] * 8
-    assert len(reader.returned) == 0
+def test_what_is_judged_is_of_graphs_that_were_read() -> None:
+    reader = cuda_hot.open_reader(_workload())
+    assert len(reader.replays) == 0
     reader.read()
-    assert len(reader.returned) == 1  # with no time for more, the others are not replayed
+    assert len(reader.replays) == 1  # with no time for more, the others are not replayed
     measure(reader, contract=_CONTRACT, budget_s=0.5)
-    assert len(reader.returned) == 8
-    for each in reader.returned:
-        assert isinstance(each, torch.Tensor)
-        assert bool((each == 2).all())
+    assert len(reader.replays) == 8
+
+
+def test_a_graph_that_leaves_its_work_to_another_is_told_from_those_that_do_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y, other = (torch.ones(4096, dtype=torch.uint8, device="cuda") for _ in range(3))
+    captured: list[object] = []
+    inner = cuda_hot._captured
+
+    def capture(calls: Sequence[Callable[[], object]], launches: int) -> object:
+        captured.append(calls)
+        return inner(calls, launches)
+
+    def call() -> torch.Tensor:
+        writes = len(captured) <= 2  # the probe, and the first of eight that are read
+        torch.add(x, 1, out=y if writes else other)
+        return y
+
+    monkeypatch.setattr(cuda_hot, "_captured", capture)
+    reader = cuda_hot.open_reader(
+        Workload(calls=[call], set_bytes=4096, device="cuda:0", poison=lambda _: y.fill_(99))
+    )
+    for _ in range(16):
+        reader.read()
+    right = []
+    for replay in reader.replays:
+        assert replay() is y
+        right.append(bool((y == 2).all()))
+    assert right == [True] + [False] * 7

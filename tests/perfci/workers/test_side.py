@@ -1,0 +1,72 @@
+"""What is kept of one side to be judged once all timers have read, and how much of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scratch
+import torch
+from subjects import build_subject
+
+from perfci.checking.check import WrongError, draw
+from perfci.checking.recheck import judge_left
+from perfci.timers import Reader
+from perfci.workers import side as laid_out
+from perfci.workers.side import Side
+
+SEEDS = (1, 2)
+
+
+def _side(root: Path, *, text: str = scratch.EAGER, kind: str = "py") -> Side:
+    scratch.write_kernel(root, **{f"variant__{kind}": text})
+    built, subject = build_subject(root)
+    side = Side(number=0, build=built, subject=subject)
+    side.lay_out([draw(subject, seed) for seed in SEEDS])
+    return side
+
+
+def _reader(*replays: Callable[[], object]) -> Reader:
+    return Reader(call=lambda: None, read=lambda: [1.0], replays=replays)
+
+
+@pytest.mark.parametrize("wrong_at", [None, *range(8)])
+def test_each_graph_is_judged_by_what_it_writes_alone(tmp_path: Path, wrong_at: int | None) -> None:
+    side = _side(tmp_path)
+    memory = torch.empty_like(side.templates[0])
+
+    def replay(index: int) -> object:
+        memory.copy_(side.places[0].calls[0]())
+        return memory.fill_(float("nan")) if index == wrong_at else memory
+
+    side.keep_left(_reader(*(lambda index=index: replay(index) for index in range(8))))
+    assert len(side.left) == 8
+    if wrong_at is None:
+        judge_left(side.subject, side.left, SEEDS[0])
+        return
+    with pytest.raises(WrongError):
+        judge_left(side.subject, side.left, SEEDS[0])
+
+
+def test_of_large_outputs_a_graph_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(laid_out, "_LEFT_BYTES", 0)
+    side, chosen = _side(tmp_path), set()
+    for _ in range(100):
+        side.keep_left(_reader(*(lambda index=index: chosen.add(index) for index in range(8))))
+    assert len(side.left) == 100
+    assert chosen == set(range(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "count"), [(scratch.EAGER, "py", 0), (scratch.PLAIN, "cpp", 1)]
+)
+def test_what_no_graph_writes_is_judged_where_it_lies(
+    tmp_path: Path, text: str, kind: str, count: int
+) -> None:
+    side = _side(tmp_path, text=text, kind=kind)
+    side.places[0].calls[0]()
+    side.keep_left(_reader())
+    side.places[0].outputs[0].poison()
+    assert len(side.left) == count
+    judge_left(side.subject, side.left, SEEDS[0])
