@@ -56,12 +56,17 @@ def find_change(subject: Subject, places: Sequence[Place], seeds: Sequence[int])
     What a variant leaves alone when it is checked it may yet make easier for itself when timed.
     """
     synchronise(subject.device)
-    drawn = [draw(subject, seed) for seed in seeds]
-    for place in places:
-        for given, kept in zip(place.arguments, drawn, strict=True):
-            if changed := changed_input(given, kept):
-                return changed
+    for index, seed in enumerate(seeds):
+        given = [place.arguments[index] for place in places]
+        if changed := _changed_anywhere(given, draw(subject, seed)):
+            return changed
     return ""
+
+
+def _changed_anywhere(given: Sequence[Arguments], kept: Arguments) -> str:
+    """The name of an argument that is not what was kept, of those that several places may share."""
+    distinct = {id(each): each for each in given}
+    return next(filter(None, (changed_input(each, kept) for each in distinct.values())), "")
 
 
 def judge_left(subject: Subject, left: Sequence[object], seed: int) -> None:

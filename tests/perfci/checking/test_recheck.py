@@ -1,7 +1,8 @@
 """A variant that answers from memory when it is timed is found out, and an honest one never."""
 
 import json
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import scratch
 import torch
 from subjects import build_subject
 
-from perfci.checking.check import Subject, WrongError, draw, output_templates
+from perfci.checking import recheck
+from perfci.checking.check import Subject, WrongError, changed_input, draw, output_templates
+from perfci.checking.inputs import Arguments
 from perfci.checking.outputs import GuardedOutputs
-from perfci.checking.recheck import Place, find_memory, judge_alone
+from perfci.checking.recheck import Place, find_change, find_memory, judge_alone
 
 _CASES = """\
 [[bench]]
@@ -142,6 +145,51 @@ def _answering_from_memory() -> Callable[..., torch.Tensor]:
         return known[key].clone()
 
     return run
+
+
+def _elsewhere(subject: Subject, place: Place, seeds: Sequence[int] = (1, 2)) -> Place:
+    """The same calls where nothing else is."""
+    return replace(
+        place,
+        arguments=[draw(subject, seed) for seed in seeds],
+        outputs=[GuardedOutputs(output_templates(subject)) for _ in seeds],
+    )
+
+
+@pytest.mark.parametrize("at", [None, 0, 1, 2])
+def test_a_change_of_an_input_is_found_in_every_place(tmp_path: Path, at: int | None) -> None:
+    subject, (first,) = _timed(tmp_path)
+    places = [first, _elsewhere(subject, first), _elsewhere(subject, first)]
+    if at is not None:
+        changed = places[at].arguments[1]["x"]
+        assert isinstance(changed, torch.Tensor)
+        changed[-1] += 1
+    assert find_change(subject, places, (1, 2)) == ("" if at is None else "x")
+
+
+def test_inputs_are_drawn_again_one_by_one_and_compared_once_where_places_share_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject, places = _timed(tmp_path, *[_honest] * 7)
+    drawn: list[weakref.ref[torch.Tensor]] = []
+    compared: list[Arguments] = []
+
+    def draw_one(of: Subject, seed: int) -> Arguments:
+        assert all(each() is None for each in drawn)
+        arguments = draw(of, seed)
+        x = arguments["x"]
+        assert isinstance(x, torch.Tensor)
+        drawn.append(weakref.ref(x))
+        return arguments
+
+    def compare(given: Arguments, kept: Arguments) -> str:
+        compared.append(given)
+        return changed_input(given, kept)
+
+    monkeypatch.setattr(recheck, "draw", draw_one)
+    monkeypatch.setattr(recheck, "changed_input", compare)
+    assert find_change(subject, places, (1, 2)) == ""
+    assert len(drawn) == len(compared) == 2
 
 
 def test_one_wrong_copy_of_the_code_is_enough(tmp_path: Path) -> None:
