@@ -16,6 +16,7 @@ from torch import Tensor
 
 from perfci.checking.check import (
     Subject,
+    Truth,
     WrongError,
     changed_input,
     draw,
@@ -36,6 +37,7 @@ _LOOKS = 3
 _BUDGET_S = 0.3
 _REMEMBERED = 1.5
 """How many times as long a call on new inputs must take for the others to be from memory."""
+_OVERRUN = "writes outside of its output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +52,19 @@ class Place:
     calls: Sequence[Call]
 
 
-def find_change(subject: Subject, places: Sequence[Place], seeds: Sequence[int]) -> str:
-    """The name of an argument that is no longer what was drawn from its seed; empty where all are.
+def find_trespass(subject: Subject, places: Sequence[Place], seeds: Sequence[int]) -> str:
+    """What was written to while a cell was timed that is no output, in words; empty where nothing.
 
-    What a variant leaves alone when it is checked it may yet make easier for itself when timed.
+    An argument that is no longer what was drawn from its seed, or memory beside an output. What a
+    variant leaves alone when it is checked it may yet make easier for itself when timed. Of the
+    first place's outputs, which are of one side, ``judge_alone`` tells.
     """
     synchronise(subject.device)
     for index, seed in enumerate(seeds):
         given = [place.arguments[index] for place in places]
         if changed := _changed_anywhere(given, draw(subject, seed)):
-            return changed
-    return ""
+            return f"changes its input '{changed}'"
+    return _OVERRUN if _is_overrun(places[1:]) else ""
 
 
 def _changed_anywhere(given: Sequence[Arguments], kept: Arguments) -> str:
@@ -83,28 +87,46 @@ def judge_left(subject: Subject, left: Sequence[object], seed: int) -> None:
 def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
     """Judge calls by themselves on inputs never seen before.
 
-    Of the first place no two are of one set, so that one that does the work of all is not every one
-    of them; which they are is chosen only now. Each other place is called once. What was written
-    while others took turns on its outputs is nobody's to answer for: the first place has its own.
-    Raises WrongError.
+    In every place one, on outputs that are wiped before. In the first place one more, of another
+    set, so that one that does the work of all is not both; its output is right before, but of other
+    inputs, for those that leave alone what is there already. Which sets they are is chosen only
+    now. What was written beside outputs while others took turns on them is nobody's to answer for:
+    the first place has its own. Raises WrongError.
     """
-    overrun = _is_overrun(places[:1])
+    _require_inside(places[0])
     count = len(places[0].arguments)
     for looked, index in enumerate(random.sample(range(count), k=min(_ALONE, count))):
         fresh = draw(subject, random.getrandbits(_SEED_BITS))
         truth = find_truth(subject, fresh)
         for place in places[:1] if looked else places:
-            given = place.arguments[index]
-            refill(given, fresh)
-            for each in place.outputs:
-                each.poison()
-            returned = place.calls[index]()
-            synchronise(subject.device)
-            if changed := changed_input(given, fresh):
-                raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
-            judge(subject, returned, truth)
-    if overrun or _is_overrun(places):
-        raise WrongError(Status.WRONG_VALUES, "writes outside of its output")
+            if looked:
+                place.calls[index]()
+            else:
+                _wipe(place)
+            _judge_call(subject, place, index, fresh, truth)
+
+
+def _judge_call(subject: Subject, place: Place, index: int, fresh: Arguments, truth: Truth) -> None:
+    """Judge one call on contents that are written to its arguments before. Raises WrongError."""
+    given = place.arguments[index]
+    refill(given, fresh)
+    returned = place.calls[index]()
+    synchronise(subject.device)
+    if changed := changed_input(given, fresh):
+        raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
+    judge(subject, returned, truth)
+    _require_inside(place)
+
+
+def _wipe(place: Place) -> None:
+    for each in place.outputs:
+        each.poison()
+
+
+def _require_inside(place: Place) -> None:
+    """WrongError where something was written before or behind an output."""
+    if _is_overrun([place]):
+        raise WrongError(Status.WRONG_VALUES, _OVERRUN)
 
 
 def _is_overrun(places: Sequence[Place]) -> bool:

@@ -30,8 +30,8 @@ from perfci.checking.inputs import (
     load_reference,
 )
 from perfci.checking.recheck import (
-    find_change,
     find_memory,
+    find_trespass,
     judge_alone,
     judge_left,
 )
@@ -187,13 +187,13 @@ class Bench:
                 self._lay_out(task, sides)
                 self._read_timers(task, sides)
                 with blaming(sides[0]):
-                    changed = find_change(sides[0].subject, sides[0].places, task.timing_seeds)
+                    trespass = find_trespass(sides[0].subject, sides[0].places, task.timing_seeds)
                 if task.proves:
                     self._refuse_memory(task, sides)
                 for side in sides:
                     with blaming(side):
                         judge_alone(side.subject, side.places)
-                _refuse_change(task, sides, changed)
+                _refuse_trespass(task, sides, trespass)
                 for side in sides:
                     with blaming(side):
                         judge_left(side.subject, side.left, task.timing_seeds[0])
@@ -293,19 +293,17 @@ def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:
     return []
 
 
-def _refuse_change(task: Task, sides: Sequence[Side], changed: str) -> None:
-    """Take no latency of a cell whose inputs did not stay what they were.
+def _refuse_trespass(task: Task, sides: Sequence[Side], trespass: str) -> None:
+    """Take no latency of a cell where what the sides share was written to.
 
     Of two sides neither is known to have done it: one that always does was found out before.
     """
-    if not changed:
+    if not trespass:
         return
     if len(sides) == 1:
-        message = f"changes its input '{changed}'"
-        raise SideError(sides[0], WrongError(Status.WRONG_VALUES, message))
-    message = f"one of the two sides changes the input '{changed}'"
+        raise SideError(sides[0], WrongError(Status.WRONG_VALUES, trespass))
     for side in sides:
-        refuse(side, task.timers, message)
+        refuse(side, task.timers, f"one of the two sides {trespass}")
 
 
 def _failure(error: Exception, checked: Outcome | None = None) -> Outcome:

@@ -16,7 +16,7 @@ from perfci.checking import recheck
 from perfci.checking.check import Subject, WrongError, changed_input, draw, output_templates
 from perfci.checking.inputs import Arguments
 from perfci.checking.outputs import GuardedOutputs
-from perfci.checking.recheck import Place, find_change, find_memory, judge_alone
+from perfci.checking.recheck import Place, find_memory, find_trespass, judge_alone
 
 _CASES = """\
 [[bench]]
@@ -70,6 +70,9 @@ def run(x, a, b):
         x.zero_()
     return a * x + b
 """
+_SKIPS_WHAT_IS_THERE = scratch.body(
+    "const float *there = (const float *)y->data; if (there[0] == there[0]) return 0;"
+)
 _HONEST = f"import torch\n\n\ndef run(x, a, b):\n    return {_WORK}\n"
 
 
@@ -81,6 +84,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]
         root,
         cases__toml=_CASES,
         plain__cpp=scratch.PLAIN,
+        skips_what_is_there__cpp=_SKIPS_WHAT_IS_THERE,
         honest__py=_HONEST,
         by_address__py=_BY_ADDRESS,
         by_content__py=_BY_CONTENT,
@@ -103,6 +107,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]
         ("honest", "passed", ""),
         ("by_address", "wrong_values", "right before the timing, wrong after it"),
         ("by_content", "invalid_timing", "inputs that it has not seen: it remembers outputs"),
+        ("skips_what_is_there", "wrong_values", "right before the timing, wrong after it"),
         ("tires", "wrong_values", "right before the timing, wrong after it"),
         ("eases", "wrong_values", "wrong after it: changes its input 'x'"),
         ("eases_at_times", "wrong_values", "wrong after it: changes its input 'x'"),
@@ -164,7 +169,8 @@ def test_a_change_of_an_input_is_found_in_every_place(tmp_path: Path, at: int | 
         changed = places[at].arguments[1]["x"]
         assert isinstance(changed, torch.Tensor)
         changed[-1] += 1
-    assert find_change(subject, places, (1, 2)) == ("" if at is None else "x")
+    said = find_trespass(subject, places, (1, 2))
+    assert said == ("" if at is None else "changes its input 'x'")
 
 
 def test_inputs_are_drawn_again_one_by_one_and_compared_once_where_places_share_them(
@@ -188,7 +194,7 @@ def test_inputs_are_drawn_again_one_by_one_and_compared_once_where_places_share_
 
     monkeypatch.setattr(recheck, "draw", draw_one)
     monkeypatch.setattr(recheck, "changed_input", compare)
-    assert find_change(subject, places, (1, 2)) == ""
+    assert find_trespass(subject, places, (1, 2)) == ""
     assert len(drawn) == len(compared) == 2
 
 
@@ -199,24 +205,48 @@ def test_one_wrong_copy_of_the_code_is_enough(tmp_path: Path) -> None:
         judge_alone(*_timed(tmp_path / "wrong", *wrong))
 
 
+def _write_beside(place: Place) -> None:
+    output = place.outputs[1].tensors[0]
+    output.as_strided((1,), (1,), output.storage_offset() + output.numel()).fill_(0.0)
+
+
 def test_what_was_written_beside_an_output_while_it_was_timed_is_found(tmp_path: Path) -> None:
     subject, places = _timed(tmp_path, _honest)
     judge_alone(subject, places)
-    output = places[0].outputs[1].tensors[0]
-    output.as_strided((1,), (1,), output.storage_offset() + output.numel()).fill_(0.0)
+    _write_beside(places[0])
     with pytest.raises(WrongError, match="writes outside of its output"):
         judge_alone(subject, places)
 
 
-def test_what_another_side_wrote_to_outputs_of_both_is_not_blamed_on_this_one(
+def test_what_was_written_beside_outputs_of_both_sides_is_not_blamed_on_either(
     tmp_path: Path,
 ) -> None:
+    subject, (first,) = _timed(tmp_path)
+    places = [first, _elsewhere(subject, first), _elsewhere(subject, first)]
+    assert find_trespass(subject, places, (1, 2)) == ""
+    _write_beside(places[2])
+    assert find_trespass(subject, places, (1, 2)) == "writes outside of its output"
+    judge_alone(subject, places)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_what_any_call_by_itself_writes_beside_its_output_is_found(tmp_path: Path, at: int) -> None:
+    """As the first of two in its place, or in one of two places that share their outputs."""
     subject, (first, _) = _timed(tmp_path, _honest)
-    outputs = [GuardedOutputs(output_templates(subject)) for _ in first.arguments]
-    shared = replace(first, outputs=outputs)
-    output = outputs[0].tensors[0]
-    output.as_strided((1,), (1,), output.storage_offset() + output.numel()).fill_(0.0)
-    judge_alone(subject, [first, shared])
+    calls = [0, 0, 0]
+
+    def beside(index: int, number: int) -> object:
+        calls[number] += 1
+        if (number, calls[number]) == (at, 1):
+            _write_beside(first)
+        return first.calls[index]()
+
+    places = [
+        replace(first, calls=[lambda i=index, n=number: beside(i, n) for index in (0, 1)])
+        for number in (0, 1, 2)
+    ]
+    with pytest.raises(WrongError, match="writes outside of its output"):
+        judge_alone(subject, places)
 
 
 def test_a_copy_that_answers_from_memory_is_found(tmp_path: Path) -> None:

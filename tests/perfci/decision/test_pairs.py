@@ -161,7 +161,7 @@ def test_where_a_change_of_inputs_is_nobodys_for_sure_neither_is_timed(tmp_path:
     files = ({"a__py": _EASES.replace("LAST", "60")}, {"a__py": scratch.EAGER})
     for side in _measured(tmp_path, *files, passes=1):
         assert side["large"].status is Status.INVALID_TIMING
-        assert "one of the two sides changes the input 'x'" in side["large"].message
+        assert "one of the two sides changes its input 'x'" in side["large"].message
 
 
 _HELPED = """\
