@@ -16,6 +16,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, cycle, islice, starmap
+from time import monotonic
 from weakref import WeakValueDictionary
 
 import torch
@@ -35,6 +36,11 @@ _TARGET = 0.003
 _LEAST_FLUSH_BYTES = 256 * 2**20
 _STREAMS_BYTES = 2**30
 """What calls may keep in memory for the next ones: PyTorch does so for each stream by itself."""
+_FIRST_CALLS_S = 3.0
+"""How long first calls on all streams may take; of slow calls no more than a round is read anyhow,
+which begins on the first streams."""
+_FEWEST_STREAMS = 2 * _TURNS
+"""Those of one round of two sides, in which each reads two batches."""
 
 Calls = Iterator[Callable[[], object]]
 
@@ -98,7 +104,8 @@ def _turns(workload: Workload, streams: Sequence[Stream]) -> Iterator[tuple[Stre
 def _streams_for(workload: Workload) -> Sequence[Stream]:
     """Streams that have run the workload once, and so have the memory that it takes.
 
-    Fewer where a call allocates much. Raises InvalidTimingError where there are none to be had.
+    Fewer where a call allocates much, or takes long. Raises InvalidTimingError where there are none
+    to be had.
     """
     torch.cuda.synchronize()
     try:
@@ -107,11 +114,25 @@ def _streams_for(workload: Workload) -> Sequence[Stream]:
         raise InvalidTimingError(f"has no stream to be read on: {error}") from error
     allocated_bytes = _allocated_on(streams[0], workload.calls[0])
     fitting = streams[: max(1, _STREAMS_BYTES // max(1, allocated_bytes))]
+    spans_s: list[float] = []
     for stream, calls in islice(_turns(workload, fitting), 1, len(fitting)):
+        if _are_enough(spans_s):
+            break
+        began_s = monotonic()
         with torch.cuda.stream(stream):
             next(calls)()
-    torch.cuda.synchronize()
-    return fitting
+        torch.cuda.synchronize()
+        spans_s.append(monotonic() - began_s)
+    return fitting[: 1 + len(spans_s)]
+
+
+def _are_enough(spans_s: Sequence[float]) -> bool:
+    """Whether calls on further streams would take too long, as far as the shortest so far tells.
+
+    Which is not the host's doing, nor what a first call loads.
+    """
+    count = 1 + len(spans_s)
+    return count >= _FEWEST_STREAMS and count * min(spans_s) > _FIRST_CALLS_S
 
 
 def _allocated_on(stream: Stream, call: Callable[[], object]) -> int:

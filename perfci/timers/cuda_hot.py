@@ -36,6 +36,9 @@ _BATCH_SAMPLES = 5
 _GRAPHS = 8
 _GRAPHS_BYTES = 2**30
 """What graphs may keep in memory for what is allocated in them; PyTorch does so for each."""
+_FIRST_REPLAYS_NS = 3e9
+"""How long replaying each graph once may take; of slow calls few batches are read anyhow."""
+_FEWEST_GRAPHS = 2
 
 Graph = torch.cuda.CUDAGraph
 
@@ -63,7 +66,7 @@ def open_reader(workload: Workload) -> Reader:
     probe_ns = min(blocker.read(HandOver(lambda: _replayed(probe))))
     wanted = int(_REPLAY_NS * _FEWEST_LAUNCHES / probe_ns)
     launches = max(_FEWEST_LAUNCHES, min(_MOST_LAUNCHES, wanted))
-    graphs = _captured_in_places(calls, launches)
+    graphs = _captured_in_places(calls, launches, probe_ns / _FEWEST_LAUNCHES)
     turns = cycle(graphs)
     turn = next(turns)
     read_from: list[_Captured] = []
@@ -138,17 +141,32 @@ def _replayed_alone(captured: _Captured, poison: Callable[[object], None]) -> ob
     return captured.returned
 
 
-def _captured_in_places(calls: Sequence[Callable[[], object]], launches: int) -> list[_Captured]:
-    """Graphs that have been replayed once; fewer where each takes much memory."""
+def _captured_in_places(
+    calls: Sequence[Callable[[], object]], launches: int, launch_ns: float
+) -> list[_Captured]:
+    """Graphs that have been replayed once; fewer where each takes much memory, or long."""
     before_bytes = torch.cuda.memory_reserved()
     captured = [_captured(calls, launches)]
-    taken_bytes = torch.cuda.memory_reserved() - before_bytes
-    fitting = _GRAPHS_BYTES // max(1, taken_bytes)
-    captured += [_captured(calls, launches) for _ in range(min(_GRAPHS, fitting) - 1)]
+    count = _count_graphs(
+        taken_bytes=torch.cuda.memory_reserved() - before_bytes,
+        free_bytes=torch.cuda.mem_get_info()[0],  # all there is: a capture gives back what is kept
+        replay_ns=launches * launch_ns,
+    )
+    captured += [_captured(calls, launches) for _ in range(count - 1)]
     for each in captured:
         each.graph.replay()
     torch.cuda.synchronize()
     return captured
+
+
+def _count_graphs(*, taken_bytes: int, free_bytes: int, replay_ns: float) -> int:
+    """How many graphs there are of which each takes that much memory, and a replay so long.
+
+    ``free_bytes`` is what is left beside the first, half of which is for the other side.
+    """
+    fitting = min(_GRAPHS_BYTES, free_bytes // 2) // max(1, taken_bytes)
+    in_time = int(_FIRST_REPLAYS_NS / replay_ns)
+    return max(1, min(_GRAPHS, fitting, max(_FEWEST_GRAPHS, in_time)))
 
 
 def _captured(calls: Sequence[Callable[[], object]], launches: int) -> _Captured:

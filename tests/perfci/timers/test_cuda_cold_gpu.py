@@ -157,6 +157,23 @@ def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count:
 
 
 @pytest.mark.usefixtures("_never_late")
+def test_slow_calls_are_made_on_fewer_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def call() -> None:
+        seen.append(torch.cuda.current_stream().cuda_stream)
+        torch.cuda._sleep(10_000_000)  # some 5 ms
+
+    monkeypatch.setattr(cuda_cold, "_FIRST_CALLS_S", 0.05)
+    reader = cuda_cold.open_reader(Workload(calls=[call], set_bytes=1, device="cuda:0"))
+    assert len(set(seen)) == len(seen) == 16
+    seen.clear()
+    reader.read()
+    assert len(set(seen)) == 8
+    assert reader.minimum_samples == 160
+
+
+@pytest.mark.usefixtures("_never_late")
 def test_what_counts_begins_on_the_same_stream_whatever_was_read_before() -> None:
     seen: list[int] = []
 

@@ -23,7 +23,6 @@ _TRITON = """\
 # perfci: devices = ["cuda"]
 # perfci: compiles = true
 import torch
-from subjects import build_subject
 import triton
 import triton.language as tl
 
