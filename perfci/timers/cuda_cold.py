@@ -30,7 +30,9 @@ _IN_A_ROW = 4
 """How many samples are read on one stream in one place; of four, two follow an even number of
 launches, however many a call has."""
 _TURNS = 8
-"""How many of these are one batch: what waits for the device every thirtieth time is in each."""
+"""How many of these are one batch: what waits for the device every thirtieth time is in each, but
+where it always is the call that is not timed. Then it is in another pass, and of two sides, which
+are called once more between batches, in another batch."""
 _TARGET = 0.003
 """What the samples leave open of a ratio of two sides is 0.22 % then (one standard deviation)."""
 _LEAST_FLUSH_BYTES = 256 * 2**20

@@ -120,6 +120,36 @@ def test_what_waits_for_the_device_now_and_then_is_not_read_by_the_other_calls(
         _read_cold(gpu, call, batches=5)
 
 
+@pytest.mark.parametrize("phase", range(5))
+@pytest.mark.parametrize("every", [5, 10, 30, 40])
+def test_of_two_sides_it_is_not_for_ever_the_call_that_is_not_timed(
+    gpu: _Gpu, every: int, phase: int
+) -> None:
+    numbers, blocker = iter(range(phase, 10**6)), Blocker(shortest_ns=0.0)
+
+    def call() -> None:
+        if next(numbers) % every == 0:
+            gpu.launch(400 * _US)
+            gpu.synchronize()
+        gpu.launch(_KERNEL_NS)
+
+    def prepare() -> list[cuda_stream.Pair]:
+        call()
+        return []
+
+    def sample() -> list[cuda_stream.Pair]:
+        gpu.launch(_FLUSH_NS)
+        return [timed(call)]
+
+    def read_batches() -> None:
+        for _ in range(9):
+            call()
+            blocker.read(*[*map(HandOver, [prepare, *[sample] * 4])] * 8)
+
+    with pytest.raises(InvalidTimingError, match="waits for the device"):
+        read_batches()
+
+
 def test_once_a_host_was_late_it_is_given_more_and_less_little_by_little(gpu: _Gpu) -> None:
     blocker, late = Blocker(shortest_ns=0.0), iter([5 * _MS])
 
