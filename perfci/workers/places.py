@@ -14,7 +14,8 @@ from time import monotonic
 from perfci.binary.jit import is_compiled_as_it_is
 from perfci.checking.check import draw, is_sound, synchronise
 from perfci.entry import Entry, load_again
-from perfci.workers.side import Side, blaming
+from perfci.shortage import is_shortage
+from perfci.workers.side import Side, SideError, blaming
 
 PLACES = 8
 """In how many a variant is read where it and its data can be had so often."""
@@ -43,10 +44,12 @@ class Places:
         entries = tuple(side.subject.entry for side in sides)
         if not all(map(_can_be_copied, sides)):
             for _ in range(PLACES - 1 if _is_small(sides[0]) else 0):
-                _bind(sides, entries, seeds)
+                if not _bind(sides, entries, seeds):
+                    return
         elif entries in self._loaded:
             for copies in self._loaded[entries]:
-                _bind(sides, copies, seeds)
+                if not _bind(sides, copies, seeds):
+                    return
         else:
             self._loaded[entries] = []
             self._loaded[entries].extend(self._load(sides, seeds, modules))
@@ -73,7 +76,8 @@ class Places:
 
     def _run(self, sides: Sequence[Side], copies: Sequence[Entry], seeds: Sequence[int]) -> bool:
         """Whether a copy of each side could be called; the sides have them then."""
-        _bind(sides, copies, seeds)
+        if not _bind(sides, copies, seeds):
+            return False
         for side in sides:
             try:
                 side.places[-1].calls[0]()
@@ -88,18 +92,23 @@ class Places:
         return True
 
 
-def _bind(sides: Sequence[Side], entries: Sequence[Entry], seeds: Sequence[int]) -> None:
-    """A place for each side, all on the same memory where that is small."""
+def _bind(sides: Sequence[Side], entries: Sequence[Entry], seeds: Sequence[int]) -> bool:
+    """Give each side a place, all on the same memory where that is small; whether there was any."""
     first = sides[0]
     if not _is_small(first):
         for side, entry in zip(sides, entries, strict=True):
             side.add_place(entry, side.places[0].arguments, side.places[0].outputs)
-        return
-    with blaming(first):
+        return True
+    try:
         arguments = [draw(first.subject, seed) for seed in seeds]
         outputs = first.make_outputs()
+    except Exception as error:
+        if is_shortage(error.__cause__ or error):
+            return False
+        raise SideError(first, error) from error
     for side, entry in zip(sides, entries, strict=True):
         side.add_place(entry, arguments, outputs)
+    return True
 
 
 def _is_small(side: Side) -> bool:

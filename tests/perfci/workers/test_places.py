@@ -14,11 +14,12 @@ from subjects import build_subject
 
 from perfci.build import Build
 from perfci.checking.check import draw
+from perfci.checking.inputs import Arguments
 from perfci.entry import Entry, load_entry
 from perfci.workers import places as made
 from perfci.workers.isolation import own_modules
 from perfci.workers.places import PLACES, Places
-from perfci.workers.side import Side
+from perfci.workers.side import Side, SideError
 
 SEEDS = (1, 2)
 _TELLS_LOADS = (
@@ -125,6 +126,39 @@ def test_what_cannot_be_had_so_often_is_had_as_often_by_both(tmp_path: Path) -> 
     Places("cpu").add(sides, SEEDS, nullcontext)
     assert [len(side.places) for side in sides] == [3, 3]
     assert _loads(tmp_path) == "abababab"
+
+
+@pytest.mark.parametrize("kind", ["c", "function"])
+def test_where_memory_ends_there_are_as_many_places_of_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    sides = _sides(tmp_path, scratch.PLAIN, scratch.PLAIN)
+    for side in sides:
+        side.build = replace(side.build, variant=replace(side.build.variant, kind=kind))
+    drawn: list[int] = []
+
+    def make_inputs(**given: object) -> Arguments:
+        drawn.append(0)
+        if len(drawn) > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 MiB")
+        return sides[1].subject.reference.make_inputs(**given)
+
+    reference = replace(sides[0].subject.reference, make_inputs=make_inputs)
+    sides[0].subject = replace(sides[0].subject, reference=reference)
+    Places("cpu").add(sides, SEEDS, nullcontext)
+    assert [len(side.places) for side in sides] == [3, 3]
+
+
+def test_inputs_that_cannot_be_made_again_are_no_shortage(tmp_path: Path) -> None:
+    (side,) = _sides(tmp_path, scratch.PLAIN)
+
+    def make_inputs(**_: object) -> Arguments:
+        raise ValueError("none left")
+
+    reference = replace(side.subject.reference, make_inputs=make_inputs)
+    side.subject = replace(side.subject, reference=reference)
+    with pytest.raises(SideError, match="none left"):
+        Places("cpu").add([side], SEEDS, nullcontext)
 
 
 def test_what_takes_long_to_load_has_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

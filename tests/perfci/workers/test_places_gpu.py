@@ -40,19 +40,26 @@ def run(x, a, b):
     return y
 """
 _CHOOSES = '@triton.autotune([triton.Config({}, num_warps=2)], key=["count"])\n@triton.jit'
-_WRONG_IN_PLACES = (
-    scratch.CUDA.replace(
-        "#include <perfci_cuda.h>",
-        "#include <dlfcn.h>\n#include <cstring>\n#include <perfci_cuda.h>",
-    )
-    .replace(
-        "  const int64_t count = x->shape[0];\n",
-        "  const int64_t count = x->shape[0];\n"
-        "  Dl_info where{};\n"
-        "  const bool known = dladdr((void *)perfci_run, &where);\n"
-        "  const bool copy = known && strstr(where.dli_fname, AGAIN);\n",
-    )
-    .replace("(float)call->scalars[1].real", "(float)call->scalars[1].real + (copy ? 1.0f : 0.0f)")
+_KNOWS_COPIES = scratch.CUDA.replace(
+    "#include <perfci_cuda.h>",
+    "#include <dlfcn.h>\n#include <cstring>\n#include <perfci_cuda.h>",
+).replace(
+    "  const int64_t count = x->shape[0];\n",
+    "  const int64_t count = x->shape[0];\n"
+    "  Dl_info where{};\n"
+    "  const bool known = dladdr((void *)perfci_run, &where);\n"
+    "  const bool copy = known && strstr(where.dli_fname, AGAIN);\n"
+    "  static int calls = 0;\n"
+    "  calls += copy;\n",
+)
+_WRONG = _KNOWS_COPIES.replace(
+    "(float)call->scalars[1].real", "(float)call->scalars[1].real + (copy ? 1.0f : 0.0f)"
+)
+_WRITES_BESIDE_ONCE = _KNOWS_COPIES.replace(
+    "  return perfci_launch(",
+    "  float *behind = (float *)call->outputs[0].data + count;\n"
+    "  if (copy && calls == 3) cudaMemsetAsync(behind, 0, 4, perfci_stream(call));\n"
+    "  return perfci_launch(",
 )
 
 
@@ -71,14 +78,22 @@ def test_a_triton_variant_has_copies_where_nothing_chooses_for_it(
 
 
 @pytest.mark.parametrize(
-    ("again", "status"), [(".again-", "wrong_values"), ("no file of that name", "passed")]
+    ("source", "again", "said"),
+    [
+        (_WRONG, ".again-", "error"),
+        (_WRITES_BESIDE_ONCE, ".again-", "writes outside of its output"),
+        (_WRONG, "no file of that name", ""),
+        (_WRITES_BESIDE_ONCE, "no file of that name", ""),
+    ],
+    ids=["wrong", "writes beside once", "right", "writes nowhere"],
 )
-def test_a_copy_that_is_wrong_is_found(tmp_path: Path, again: str, status: str) -> None:
+def test_a_copy_that_is_wrong_is_found(tmp_path: Path, source: str, again: str, said: str) -> None:
+    """What is written beside an output in a copy's third call, nobody has judged by itself."""
     root = scratch.quick(tmp_path / "root")
-    source = _WRONG_IN_PLACES.replace("AGAIN", json.dumps(again))
-    scratch.write_kernel(root, fused__cu=source)
+    scratch.write_kernel(root, fused__cu=source.replace("AGAIN", json.dumps(again)))
     arguments = ("run", "--device", "0", "--passes", "3", "--commit", "abcdef1", "--json")
     ended = scratch.perfci(root, *arguments, "--out", root / "run.json.gz")
     rows = json.loads(ended.stdout)["measurements"]
     timed = [row for row in rows if row["case"] == "large"]
-    assert {row["status"] for row in timed} == {status}, timed
+    assert {row["status"] for row in timed} == {"wrong_values" if said else "passed"}, timed
+    assert all(said in row["message"] for row in timed), timed
