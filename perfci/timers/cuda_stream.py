@@ -15,7 +15,7 @@ MOST_DISAGREEMENTS = 5
 """How often in a row the second clock may contradict the events."""
 
 _CYCLES_PER_NS = 2.0
-_LONGEST_BLOCK_NS = 400_000_000.0
+_LONGEST_BLOCK_NS = 800_000_000.0
 _GROWTH = 2.0
 _SHRINKING = 0.75
 _HEADROOM = 1.5

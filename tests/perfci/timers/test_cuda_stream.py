@@ -89,6 +89,20 @@ def _read_cold(
     return samples_ns
 
 
+def _hand_overs(gpu: _Gpu, call: Callable[[], object]) -> list[HandOver]:
+    """A batch with the calls that come before what is timed in a place."""
+
+    def prepare() -> list[cuda_stream.Pair]:
+        call()
+        return []
+
+    def sample() -> list[cuda_stream.Pair]:
+        gpu.launch(_FLUSH_NS)
+        return [timed(call)]
+
+    return [*map(HandOver, [prepare, *[sample] * 4])] * (_BATCH // 4)
+
+
 def test_what_is_handed_over_in_time_is_as_long_as_the_kernel(gpu: _Gpu) -> None:
     samples_ns = _read_cold(gpu, lambda _: gpu.launch(_KERNEL_NS), batches=3)
     assert samples_ns == pytest.approx([_KERNEL_NS] * 3 * _BATCH)
@@ -133,18 +147,10 @@ def test_of_two_sides_it_is_not_for_ever_the_call_that_is_not_timed(
             gpu.synchronize()
         gpu.launch(_KERNEL_NS)
 
-    def prepare() -> list[cuda_stream.Pair]:
-        call()
-        return []
-
-    def sample() -> list[cuda_stream.Pair]:
-        gpu.launch(_FLUSH_NS)
-        return [timed(call)]
-
     def read_batches() -> None:
         for _ in range(9):
             call()
-            blocker.read(*[*map(HandOver, [prepare, *[sample] * 4])] * 8)
+            blocker.read(*_hand_overs(gpu, call))
 
     with pytest.raises(InvalidTimingError, match="waits for the device"):
         read_batches()
@@ -173,6 +179,17 @@ def test_a_host_that_was_held_up_once_reads_the_batch_again(gpu: _Gpu) -> None:
         gpu.launch(_KERNEL_NS)
 
     assert _read_cold(gpu, call) == pytest.approx([_KERNEL_NS] * _BATCH)
+
+
+def test_what_takes_long_to_launch_is_read_among_calls_that_are_not_timed(gpu: _Gpu) -> None:
+    """As a variant does that calls thousands of functions: 18 ms on the host."""
+
+    def call() -> None:
+        gpu.now_ns += 18 * _MS
+        gpu.launch(_KERNEL_NS)
+
+    hand_overs = _hand_overs(gpu, call)
+    assert Blocker(shortest_ns=0.0).read(*hand_overs) == pytest.approx([_KERNEL_NS] * _BATCH)
 
 
 def _leaves(gpu: _Gpu, left_ns: float, every: int) -> Callable[[int], None]:
