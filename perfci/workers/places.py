@@ -2,9 +2,9 @@
 
 How long a small kernel takes whose code and data the L2 no longer has depends on where they lie.
 On an H200 copies of one cubin lay 0.01 to 0.04 µs apart, each as far in the next process. A kernel
-of 5.8 µs took 0.02 to 0.04 µs more or less with each of its inputs elsewhere, and with its output
-in one place of five 0.1 to 0.4 µs more (2026-11-30). In one place a figure would be that place's,
-and of two sides one would seem slower.
+of 5.8 µs lay 0.01 to 0.04 µs apart with one of its inputs elsewhere, and with its output in one
+place of four, in another process of ten, it took 0.05 to 0.44 µs more (2026-11-30). In one place a
+figure would be that place's, and of two sides one would seem slower.
 """
 
 from collections.abc import Callable, Iterator, Sequence
