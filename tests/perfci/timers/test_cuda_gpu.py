@@ -1,6 +1,7 @@
 """On a real GPU: what the timers say of launches that overlap, and of calls that launch nothing."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +45,17 @@ extern "C" int perfci_run(const perfci_call *call) {
   return error == cudaSuccess ? 0 : perfci_cuda_fail(call, "launching", error);
 }
 """
+_IN_EVERY_OTHER_GRAPH = scratch.CUDA.replace(
+    "  return perfci_launch(",
+    "  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;\n"
+    "  unsigned long long capture = 0;\n"
+    "  cudaStreamGetCaptureInfo(perfci_stream(call), &status, &capture);\n"
+    "  static unsigned long long last = 0, captures = 0;\n"
+    "  const bool captured = status == cudaStreamCaptureStatusActive;\n"
+    "  if (captured && capture != last) last = capture, ++captures;\n"
+    "  if (captured && captures % 2) return perfci_launch(call, {1, 1, 0}, nothing);\n"
+    "  return perfci_launch(",
+).replace('extern "C"', '__global__ void nothing() {}\n\nextern "C"')
 _ABSENT = """\
 import torch
 
@@ -85,3 +97,14 @@ def test_a_graph_of_nothing_is_no_latency(rows: Any) -> None:
 
 def test_the_clocks_agree_about_what_behaves(rows: Any) -> None:
     assert {rows["eager", timer]["status"] for timer in ("cold", "hot", "host")} == {"passed"}
+
+
+def test_a_graph_that_computes_nothing_is_found_beside_one_that_does(tmp_path: Path) -> None:
+    root = scratch.quick(tmp_path / "root", cell_budget_s=0.2)
+    scratch.write_kernel(root, idle__cu=_IN_EVERY_OTHER_GRAPH)
+    arguments = ("run", "--device", "0", "--passes", "1", "--commit", "abcdef1", "--json")
+    ended = scratch.perfci(root, *arguments, "--out", root / "run.json.gz")
+    rows = json.loads(ended.stdout)["measurements"]
+    (row,) = (each for each in rows if each["case"] == "large")
+    assert row["status"] == "wrong_values", row
+    assert "right before the timing, wrong after it" in row["message"]
