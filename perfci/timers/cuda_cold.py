@@ -138,10 +138,16 @@ def _are_enough(spans_s: Sequence[float]) -> bool:
 
 
 def _allocated_on(stream: Stream, call: Callable[[], object]) -> int:
-    """How many bytes a call has at most of what it allocates."""
-    torch.cuda.reset_peak_memory_stats()
-    before_bytes = torch.cuda.memory_allocated()
+    """How many bytes a call has at most of what it allocates, and gives back.
+
+    What stays, as cuBLAS's workspace of a stream, is there from the first of two sides on: counted,
+    it would be of that one alone, which would have fewer streams than the other.
+    """
     with torch.cuda.stream(stream):
+        call()
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before_bytes = torch.cuda.memory_allocated()
         call()
     torch.cuda.synchronize()
     return torch.cuda.max_memory_allocated() - before_bytes
