@@ -39,6 +39,7 @@ from perfci.decision.pairs import (
     typical_ns,
 )
 from perfci.history.model import Cell, Comparison, Environment, RunSummary, SeriesKey, Verdict
+from perfci.history.order import is_whole
 
 ASSUMED_RUN_SPREAD = {"cold": 0.01, "hot": 0.01}
 """Assumed relative standard deviation from run to run, by contract: as large as what was measured
@@ -135,7 +136,8 @@ def compare(
     """
     if not (0.0 < threshold < math.inf and 0.0 < alpha < 1.0):
         raise ValueError(f"threshold {threshold} or alpha {alpha} is out of range")
-    timed, comparisons = sort_out(baseline.cells_by_key(), contender.cells_by_key())
+    timed, untimed = sort_out(baseline.cells_by_key(), contender.cells_by_key())
+    comparisons = [_say_left_out(each, baseline, contender) for each in untimed]
     pairs = {**baseline.pairs(), **contender.pairs()}
     machines = {**baseline.machines(), **contender.machines()}
     known = {each.key: _floor(each, machines, floors or {}) for each in timed}
@@ -166,6 +168,22 @@ def least_change(change: stats.Estimate, *, threshold: float, alpha: float, fami
     """
     beyond = math.log1p(threshold) + stats.half_width(change, alpha)
     return max(beyond, stats.half_width(change, alpha / family))
+
+
+def _say_left_out(comparison: Comparison, baseline: Side, contender: Side) -> Comparison:
+    """Of a cell that a side lacks, of which there is but what a gate or a bisection has measured.
+
+    These leave out what runs the same code, and what was not asked for: nothing is missing.
+    """
+    lacking = {Verdict.NEW: ("baseline", baseline), Verdict.MISSING: ("contender", contender)}
+    if comparison.verdict not in lacking:
+        return comparison
+    name, side = lacking[comparison.verdict]
+    is_there = comparison.key in side.cells_by_key()
+    if is_there or not side.runs or any(is_whole(run) for run in side.runs):
+        return comparison
+    reason = f"of the {name} there is no run but a gate's or a bisection's, without this cell"
+    return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
 
 def _compare_timed(

@@ -10,7 +10,16 @@ from records import CPU, cell, summary
 
 from perfci.decision import stats
 from perfci.decision.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Floor, Side, compare
-from perfci.history.model import Cell, Comparison, Contract, Metric, Status, Verdict
+from perfci.history.model import (
+    BISECT_TRIGGER,
+    GATE_TRIGGER,
+    Cell,
+    Comparison,
+    Contract,
+    Metric,
+    Status,
+    Verdict,
+)
 from perfci.timers import TIMERS
 
 
@@ -108,6 +117,22 @@ def test_a_cell_that_is_gone_is_missing_and_one_that_came_is_new() -> None:
     assert (old.verdict, old.reason) == (Verdict.MISSING, "no contender")
     assert new.contender_ns == pytest.approx(1000.0, rel=1e-3)
     assert new.baseline_ns is None
+
+
+@pytest.mark.parametrize("trigger", [GATE_TRIGGER, BISECT_TRIGGER])
+def test_a_cell_that_a_gate_left_out_is_neither_missing_nor_new(trigger: str) -> None:
+    whole = _side(cell(_STEADY, run_id="a", variant="kept"), cell(_STEADY, run_id="a"))
+    cells = [cell(_STEADY, run_id="b", variant="kept")]
+    gated = Side([replace(run, trigger=trigger) for run in _side(*cells).runs], cells)
+    for sides, name in (((whole, gated), "contender"), ((gated, whole), "baseline")):
+        (left_out,) = [each for each in compare(*sides) if each.key.variant != "kept"]
+        assert left_out.verdict is Verdict.INCONCLUSIVE
+        reason = f"of the {name} there is no run but a gate's or a bisection's, without this cell"
+        assert left_out.reason == reason
+    another = _side(cell(_STEADY, run_id="c", variant="kept"))
+    both = Side([*gated.runs, *another.runs], [*gated.cells, *another.cells])
+    (gone,) = [each for each in compare(whole, both) if each.key.variant != "kept"]
+    assert gone.verdict is Verdict.MISSING
 
 
 def test_another_version_of_the_timer_is_incomparable_and_named_on_both_sides() -> None:
