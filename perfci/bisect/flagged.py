@@ -1,5 +1,6 @@
 """The cell that recorded runs of two commits flag: which one to bisect where none is named."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,9 +8,10 @@ from perfci.anchors.machine import without_anchors
 from perfci.decision.compare import Floors, Side, compare
 from perfci.decision.verdict import sort_worst_first
 from perfci.errors import MissingError, UsageError
-from perfci.history.model import Comparison, Verdict
+from perfci.history.model import Cell, Comparison, Verdict
 from perfci.history.stores import Store
 from perfci.runs import runs_at
+from perfci.suggest import did_you_mean
 
 NAME_IT = "name the cell with --kernel, --variant and --case"
 _FLAGGED = (Verdict.INCORRECT, Verdict.REGRESSION, Verdict.MISSING)
@@ -56,11 +58,22 @@ def find_flagged(
         if each.verdict in _FLAGGED and _is_wanted(each, wanted)
     ]
     if not flagged:
+        _refuse_unknown([*before.cells, *after.cells], wanted)
         raise UsageError(
             f"no cell is recorded as worse at {ends[1][:10]} than at {ends[0][:10]} on testbed "
             f"'{testbed}': {NAME_IT}"
         )
     return flagged
+
+
+def _refuse_unknown(cells: Sequence[Cell], wanted: Wanted) -> None:
+    """UsageError where a name is wanted that no cell has."""
+    for what in ("kernel", "variant", "case"):
+        name, known = getattr(wanted, what), {str(getattr(each, what)) for each in cells}
+        if name is not None and name not in known:
+            raise UsageError(
+                f"no {what} '{name}' is recorded at either end {did_you_mean(name, known)}"
+            )
 
 
 def _side(store: Store, where: Path, sha: str, testbed: str) -> Side:

@@ -39,7 +39,13 @@ def read_passes(
     """What --passes says: a number, ``auto``, or nothing."""
     if value is None:
         return None
-    return "auto" if value == "auto" else click.IntRange(1, 1000).convert(value, param, ctx)
+    if value == "auto":
+        return "auto"
+    try:
+        return click.IntRange(1, 1000).convert(value, param, ctx)
+    except click.BadParameter:
+        message = f"'{value}' is neither auto nor a whole number from 1 to 1000."
+        raise click.BadParameter(message, ctx, param) from None
 
 
 def selection_options(command: F) -> F:

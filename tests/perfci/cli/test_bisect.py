@@ -252,6 +252,9 @@ def test_the_cell_is_the_worst_of_those_that_are_recorded(
     ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--variant", "fine")
     assert (ended.code, ended.out) == (2, "")
     assert "no cell is recorded as worse at " in ended.err
+    ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--variant", "fien")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no variant 'fien' is recorded at either end (did you mean 'fine'?)" in ended.err
 
 
 def test_outside_of_a_repository_there_is_nothing_to_search(

@@ -74,6 +74,13 @@ def test_what_cannot_be_meant_is_one_line(
     assert _runs(root) == []
 
 
+@pytest.mark.parametrize("passes", ["0", "1001", "x", "2.5", "Auto"])
+def test_passes_are_a_number_or_auto(root: Path, call: Callable[..., Any], passes: str) -> None:
+    ended = call(root, "run", "--passes", passes)
+    assert ended.code == 2
+    assert f"'{passes}' is neither auto nor a whole number from 1 to 1000." in ended.err
+
+
 @pytest.mark.parametrize("arguments", [["--passes", "0"], ["--tier", "all"], ["--fast"]])
 def test_what_is_no_option_is_a_usage_error(
     root: Path, call: Callable[..., Any], arguments: list[str]
