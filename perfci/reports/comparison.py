@@ -7,7 +7,7 @@ from perfci import units
 from perfci.decision.verdict import WORST_FIRST, sort_worst_first
 from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out, wrap
-from perfci.reports.differences import Differences, is_choice
+from perfci.reports.differences import SAME_CODE, Differences, is_choice
 from perfci.reports.moves import moves_table
 from perfci.reports.text import Reason, head, list_shared_reasons, note, paint
 
@@ -22,6 +22,7 @@ _VERDICTS = {
     Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
     Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
 }
+_MEASURED_APART = "measured apart, so that it may be the machine: perfci gate takes turns"
 _FARTHEST = 9.0  # ten times as slow: what shows no less than that shows nothing
 _COMPARISON_COLUMNS = (
     Column("variant", shrinks=True),
@@ -119,7 +120,10 @@ def _tell(comparison: Comparison, differences: Differences) -> str:
     """What differs in the code of a cell that got slower or faster; of others what was chosen."""
     told = differences.get(comparison.key, ())
     is_moved = comparison.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
-    return "; ".join(each for each in told if is_moved or is_choice(each))
+    said = [each for each in told if is_moved or is_choice(each)]
+    if any(each.startswith(SAME_CODE) for each in said) and not comparison.paired_passes:
+        said.append(_MEASURED_APART)
+    return "; ".join(said)
 
 
 def _name_assumption(comparisons: Sequence[Comparison]) -> list[str]:

@@ -20,6 +20,9 @@ _FIGURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 FIGURE_WORDS = tuple(words for words, _ in _FIGURES.values())
 """How what is said of a metric begins."""
 
+SAME_CODE = "the same code"
+"""How it begins where nothing differs."""
+
 Differences = Mapping[SeriesKey, Sequence[str]]
 """What differs between the two sides of a cell; empty where nothing is known to differ."""
 
@@ -60,7 +63,7 @@ def describe_differences(before: Cell, after: Cell) -> tuple[str, ...]:
     if not is_told or any("not read" in name for name in both):
         return ()
     launched = ", launched in the same way" if before.launches and after.launches else ""
-    return (f"the same code{launched}",)
+    return (f"{SAME_CODE}{launched}",)
 
 
 def describe_figures(before: Cell, after: Cell) -> tuple[str, ...]:
