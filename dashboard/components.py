@@ -117,7 +117,7 @@ def choices(label: str, options: Iterable[Choice]) -> Component | None:
 def table(
     head: Sequence[Component], body: Sequence[Component], *, label: str, kind: str = ""
 ) -> Component:
-    """Put rows into a table that scrolls inside its own box."""
+    """Put rows into a table that scrolls inside its own box, shaded where more is out of sight."""
     inner = html.Table([html.Thead([*head]), html.Tbody([*body])], className=kind)
     return aria(html.Div(inner, className="table-box", role="region", tabIndex=0), label=label)
 

@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from perfci import units
 from perfci.dashboard import urls
+from perfci.dashboard.edges import Edges, find_edges
 from perfci.dashboard.lines import ERROR, YARDSTICK, Event, History, Line, Point, order_variants
 from perfci.dashboard.plots import AXIS, GREY, Values, base_layout, colour_of, dash_of, marker_of
 from perfci.dashboard.states import Scale
@@ -29,23 +30,28 @@ def history_figure(
 
     The latency axis is in µs and starts at zero unless ``scale`` is ``log``. A failed cell is an ✕
     in the strip below, never a number; a missing one is a gap there marked by a dash. Only
-    ``variants`` are drawn, or all where it is None; each has its colour and mark either way.
+    ``variants`` are drawn, or all where it is None; each has its colour and mark either way. An
+    interval out of all proportion is cut at the edge, as its point says under the pointer.
     """
     styles = _styles(history.lines)
     drawn = [line for line in history.lines if variants is None or line.variant in variants]
     shown = replace(history, lines=tuple(drawn))
+    edges = find_edges(
+        (point.latency for line in drawn for point in line.points if point and point.latency),
+        scale,
+    )
     traces = []
     for index, line in enumerate(drawn):
         style = styles[line.testbed, line.variant]
         traces += [
             _interval_trace(shown, line, style),
-            _latency_trace(shown, line, style),
+            _latency_trace(shown, line, style, edges),
             _failure_trace(shown, line, index, style),
             _error_trace(shown, line, style),
         ]
     return {
         "data": traces + _yardstick_traces(shown),
-        "layout": _history_layout(shown, scale),
+        "layout": _history_layout(shown, scale, edges),
     }
 
 
@@ -95,12 +101,14 @@ def _line_trace(history: History, line: Line) -> Values:
     }
 
 
-def _latency_trace(history: History, line: Line, style: Values) -> Values:
-    latencies = [None if point is None else point.latency for _, point in _path(history, line)]
+def _latency_trace(history: History, line: Line, style: Values, edges: Edges) -> Values:
+    path = _path(history, line)
+    latencies = [None if point is None else point.latency for _, point in path]
     return {
         **_line_trace(history, line),
         **style,
         "y": [None if each is None else each.typical_ns / 1e3 for each in latencies],
+        "hovertext": [_latency_hover(line, point, edges) for _, point in path],
         "error_y": {
             "type": "data",
             "symmetric": False,
@@ -218,7 +226,7 @@ def _yardstick_traces(history: History) -> list[Values]:
     return traces
 
 
-def _history_layout(history: History, scale: Scale) -> Values:
+def _history_layout(history: History, scale: Scale, edges: Edges) -> Values:
     strip = 11 * max(len(history.lines), 3)
     heights = (150, 16, strip, 16, 330)
     layout = base_layout(sum(heights) + 92)
@@ -228,7 +236,9 @@ def _history_layout(history: History, scale: Scale) -> Values:
     latency = {"type": "log"} if scale == "log" else {"rangemode": "tozero"}
     place = {"title": {"text": "latency (µs)"}, "domain": [ends[4], 1.0]}
     numbers = {"exponentformat": "none", "separatethousands": True}
-    layout["yaxis"] = AXIS | latency | place | numbers
+    span_us = edges.span_us(scale)
+    reach = {} if span_us is None else {"range": list(span_us)}
+    layout["yaxis"] = AXIS | latency | place | numbers | reach
     layout["yaxis2"] = _strip_axis(len(history.lines)) | {"domain": [ends[2], ends[3]]}
     layout["yaxis3"] = _error_axis(history) | {"domain": [0.0, ends[1]]}
     layout["shapes"] = [
@@ -337,6 +347,13 @@ def _hover(line: Line, point: Point | None) -> str:
     if point.attempts > 1:
         rows.append(f"newest of {point.attempts} runs at this commit")
     return "<br>".join(escape(row[:_LONGEST_HOVER]) for row in rows)
+
+
+def _latency_hover(line: Line, point: Point | None, edges: Edges) -> str:
+    text = _hover(line, point)
+    latency = None if point is None else point.latency
+    is_cut = latency is not None and edges.cut(latency)
+    return f"{text}<br>the interval is cut at the edge of the figure" if is_cut else text
 
 
 def _error_hover(line: Line, point: Point | None) -> str:

@@ -48,7 +48,7 @@ def _sample_trace(each: Pass, start: int, step: int, colour: str) -> Values:
             "symbol": "circle-open" if each.quarantine else "circle",
         },
         "hovertext": [
-            f"pass {each.index}, sample {index + 1}<br>{units.format_latency(latency_ns)}"
+            f"pass {each.index + 1}, sample {index + 1}<br>{units.format_latency(latency_ns)}"
             for index, latency_ns in zip(indices, latencies, strict=True)
         ],
         "hoverinfo": "text",
@@ -63,7 +63,8 @@ def _mean_trace(each: Pass, start: int, mean_ns: float, colour: str) -> Values:
         "y": [mean_ns / 1e3] * 2,
         "mode": "lines",
         "line": {"color": colour, "width": 2.5},
-        "hovertext": f"pass {each.index}, interquartile mean<br>{units.format_latency(mean_ns)}",
+        "hovertext": f"pass {each.index + 1}, interquartile mean<br>"
+        f"{units.format_latency(mean_ns)}",
         "hoverinfo": "text",
         "showlegend": False,
     }

@@ -146,9 +146,12 @@ def format_date(moment: datetime) -> str:
 
     Raises ValueError for a moment without a time zone: it could mean any hour.
     """
-    if moment.tzinfo is None:
-        raise ValueError(f"{moment.isoformat()} has no time zone")
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%MZ}"
+    return f"{_in_utc(moment):%Y-%m-%d %H:%MZ}"
+
+
+def format_second(moment: datetime) -> str:
+    """Write a moment to the second, as ``format_date``: ``2026-03-01 14:05:09Z``."""
+    return f"{_in_utc(moment):%Y-%m-%d %H:%M:%SZ}"
 
 
 def shorten_sha(sha: str) -> str:
@@ -199,6 +202,12 @@ def count_things(count: int, one: str, many: str = "") -> str:
 def choose_number(count: int, one: str, many: str = "") -> str:
     """Choose the word for so many of something: ``run`` of one, else ``runs`` or ``many``."""
     return one if count == 1 else many or f"{one}s"
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no time zone")
+    return moment.astimezone(UTC)
 
 
 def _scale(amount: float | None, units: tuple[tuple[float, str], ...]) -> str:

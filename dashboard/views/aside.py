@@ -7,7 +7,7 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import components, urls
-from perfci.dashboard.components import Child, heading
+from perfci.dashboard.components import Child, breakable, heading
 from perfci.dashboard.lines import Aside, Point
 from perfci.history.model import Status
 from perfci.reports.passes import describe_passes, write_latency
@@ -25,7 +25,7 @@ def show(
             heading("Commit", kind="first"),
             heading("Measured"),
             heading("Testbed"),
-            *(heading(variant, kind="number") for variant in variants),
+            *(heading(breakable(variant), kind="number") for variant in variants),
         ]
     )
     body = [_row(each, variants, repository_url) for each in runs]

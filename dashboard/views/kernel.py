@@ -8,7 +8,7 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import components, figures, ids, urls
-from perfci.dashboard.components import Child, Choice, heading
+from perfci.dashboard.components import Child, Choice, breakable, heading
 from perfci.dashboard.lines import History, choose_variants
 from perfci.dashboard.queries import KernelPage
 from perfci.dashboard.states import KernelChoice, KernelState, Scale
@@ -119,9 +119,10 @@ def _table(page: KernelPage, repository_url: str | None) -> Component:
             heading("Date"),
             *(
                 heading(
-                    [line.variant, html.Span(line.testbed, className="contract")]
-                    if several
-                    else line.variant,
+                    [
+                        *breakable(line.variant),
+                        html.Span(line.testbed, className="contract") if several else "",
+                    ],
                     kind="number",
                 )
                 for line in history.lines

@@ -23,7 +23,7 @@ def show(snapshot: Snapshot, place: Place, cell: Cell | None) -> Component:
         return html.Td(components.status_mark(Status.MISSING), className="reading", title=title)
     if cell.latency is None:
         mark = components.status_mark(cell.status)
-        return html.Td(mark, className="reading", title=_explain(cell, comparison))
+        return html.Td(mark, className="reading", title=_explain(snapshot, cell, comparison))
     notes: list[Child] = []
     if comparison is not None:
         notes += [_change(comparison), " "]
@@ -47,7 +47,7 @@ def show(snapshot: Snapshot, place: Place, cell: Cell | None) -> Component:
     return html.Td(
         html.Div(parts, className="reading-box"),
         className="reading",
-        title=_explain(cell, comparison),
+        title=_explain(snapshot, cell, comparison),
     )
 
 
@@ -81,7 +81,7 @@ def _change(comparison: Comparison) -> Component:
     return components.verdict_mark(comparison.verdict, change)
 
 
-def _explain(cell: Cell, comparison: Comparison | None) -> str:
+def _explain(snapshot: Snapshot, cell: Cell, comparison: Comparison | None) -> str:
     lines = []
     if cell.latency is not None:
         if cell.latency.interval_ns is not None:
@@ -89,6 +89,8 @@ def _explain(cell: Cell, comparison: Comparison | None) -> str:
         lines.append(describe_passes(cell.latency))
     if cell.message:
         lines.append(cell.message)
+    if comparison is not None and comparison.ratio is not None and len(snapshot.runs) > 1:
+        lines.append("latency of the newest run, change of all runs at this commit")
     if comparison is not None and comparison.interval is not None:
         lines.append(f"change {units.format_interval(comparison.interval)}")
     if comparison is not None and comparison.smallest_visible_change is not None:

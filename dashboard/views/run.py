@@ -9,7 +9,7 @@ from dash.development.base_component import Component
 
 from perfci import units
 from perfci.dashboard import components, ids, samples, urls
-from perfci.dashboard.components import Choice, heading
+from perfci.dashboard.components import Choice, breakable, heading
 from perfci.dashboard.lines import ERROR, YARDSTICK
 from perfci.dashboard.origins import Origin
 from perfci.dashboard.states import RunState
@@ -247,9 +247,12 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
                 dcc.Link(number, href=href, title="samples and reproduction"),
                 className="number",
             ),
-            html.Td(dcc.Link(cell.kernel, href=_history_url(cell, testbed))),
-            heading(dcc.Link(cell.variant, href=href), scope="row"),
-            html.Td(cell.case),
+            html.Td(
+                dcc.Link(breakable(cell.kernel), href=_history_url(cell, testbed)),
+                className="name",
+            ),
+            heading(dcc.Link(breakable(cell.variant), href=href), scope="row", kind="name"),
+            html.Td(breakable(cell.case), className="name"),
             html.Td(_timer(cell)),
             html.Td(components.status_mark(cell.status)),
             html.Td(
@@ -320,7 +323,7 @@ def _samples(entry: Entry) -> list[Component]:
     body = [
         html.Tr(
             [
-                heading(units.format_count(each.index), scope="row", kind="number"),
+                heading(units.format_count(each.index + 1), scope="row", kind="number"),
                 html.Td(_mean(each), className="number"),
                 html.Td(units.format_count(len(each.samples_ns)), className="number"),
                 html.Td(units.format_count(each.loops), className="number"),

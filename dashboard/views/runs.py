@@ -83,7 +83,7 @@ def _row(origin: Origin, repository_url: str | None) -> Component:
     return html.Tr(
         [
             heading(
-                dcc.Link(units.format_date(run.started_at), href=urls.run_url(run.run_id)),
+                dcc.Link(units.format_second(run.started_at), href=urls.run_url(run.run_id)),
                 scope="row",
                 kind="date",
             ),
@@ -94,11 +94,11 @@ def _row(origin: Origin, repository_url: str | None) -> Component:
                 className="commit-cell",
             ),
             html.Td(components.branch_name(run.commit) or units.ABSENT),
-            html.Td(run.environment.testbed),
-            html.Td(run.environment.device.model),
-            html.Td(components.trigger_line(origin)),
+            html.Td(run.environment.testbed, className="wraps"),
+            html.Td(run.environment.device.model, className="wraps"),
+            html.Td(components.trigger_line(origin), className="wraps"),
             html.Td(units.format_duration(run.duration_s), className="number"),
-            html.Td(counts or "none"),
+            html.Td(counts or "none", className="wraps counts"),
         ]
     )
 

@@ -131,6 +131,23 @@ def test_pointer_text_bounds_what_nobody_could_have_seen(ask, make) -> None:
     assert all(len(each) < 20 for each in said)
 
 
+def test_the_overview_says_what_its_latency_is_and_what_its_change(ask, make) -> None:
+    runs = [make.run(index, testbed=testbed) for index in (0, 1) for testbed in ("once", "twice")]
+    overview = ask([*runs, make.run(1, testbed="twice", attempt=2)])
+    pages = [overview("/", f"?testbed={testbed}") for testbed in ("once", "twice")]
+    for page in pages:
+        (key,) = page.classes("key")
+        assert "Latency of the newest run that has the cell, a mean over its passes" in str(key)
+        assert "Changes are of all runs at the commit" in str(key)
+        assert "edian" not in page.text
+    said = "latency of the newest run, change of all runs at this commit"
+    titles = [
+        [said in node["title"] for node in page.nodes("Td") if node.get("title")] for page in pages
+    ]
+    assert not any(titles[0])
+    assert any(titles[1])
+
+
 def _passes(make) -> tuple[Pass, ...]:
     return make.cell(passes=2).passes
 
@@ -345,6 +362,8 @@ def test_a_run_shows_every_row_and_how_to_measure_it_again(ask, make) -> None:
     assert "stabilised" in chosen.text
     assert "SM 1,980 MHz" in chosen.text
     assert "throttled: sw_power_cap" in chosen.text
+    numbers = [node["children"] for node in chosen.nodes("Th") if node.get("scope") == "row"]
+    assert numbers[:6] == ["1", "2", "3", "4", "5", "6"]  # as passes are counted on a terminal
     assert [node["id"] for node in chosen.nodes("Graph")] == ["samples-figure"]
     assert list(page(f"/run/{run.run_id}", "?row=2").nodes("Graph")) == []
 
@@ -361,7 +380,7 @@ def test_rows_of_a_run_are_filtered_and_sorted_by_the_url(ask, make) -> None:
     def variants(search: str) -> list[str]:
         tables = page(f"/run/{run.run_id}", search)
         return [
-            str(node["children"]["props"]["children"])
+            "".join(node["children"]["props"]["children"])
             for node in tables.nodes("Th")
             if node.get("scope") == "row"
         ]

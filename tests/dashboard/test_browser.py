@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 import pytest
 import waitress
@@ -194,6 +195,48 @@ def test_no_page_scrolls_sideways_on_a_phone(open_dashboard, many) -> None:
             box = plot.bounding_box()
             assert box is not None
             assert box["width"] <= NARROW
+
+
+def right_edge(page: Page) -> float:
+    """How bright most of the first table's right edge is, 3 px inside it, of 255."""
+    picture = page.locator(".table-box").first.screenshot()
+    script = """async bytes => {
+      const image = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+      const canvas = new OffscreenCanvas(image.width, image.height).getContext('2d');
+      canvas.drawImage(image, 0, 0);
+      const column = canvas.getImageData(image.width - 3, 8, 1, image.height - 16).data;
+      return Array.from(column).filter((_, index) => index % 4 === 0);
+    }"""
+    return median(page.evaluate(script, list(picture)))
+
+
+def test_a_table_is_shaded_where_more_is_out_of_sight(open_dashboard, many) -> None:
+    page = open_dashboard(many).visit(f"/run/{many[0].run_id}", width=NARROW)
+    box = page.locator(".table-box").first
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth + 100")
+    assert right_edge(page) < 200
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth }")
+    assert right_edge(page) > 240
+    assert page.locator("tbody th").first.bounding_box()["x"] < NARROW / 2  # its name stays
+
+
+def test_no_table_of_usual_size_is_cut_on_a_wide_screen(open_dashboard, make) -> None:
+    names = [f"torch_{word}_of_some" for word in "abcdefghij"]
+    runs = [
+        make.run(
+            index,
+            [make.cell(name, status=Status.SKIPPED if name == names[0] else Status.PASSED)
+             for name in names],
+            testbed="intel-xeon-processor-2-cores",
+            subject="Ask whether there is a device, so that nothing starts " * 2,
+        )
+        for index in range(3)
+    ]  # fmt: skip
+    visitor = open_dashboard(runs)
+    for path in ("/runs", "/kernel/scale"):
+        page = visitor.visit(path, width=1400)
+        for box in page.locator(".table-box").all():
+            assert box.evaluate("box => box.scrollWidth <= box.clientWidth"), path
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])

@@ -8,7 +8,7 @@ import pytest
 from perfci.dashboard import figures
 from perfci.dashboard.branches import order_branch
 from perfci.dashboard.lines import MOST_DRAWN, History, choose_variants, trace
-from perfci.history.model import Run, Status
+from perfci.history.model import Measurement, Run, Status
 from perfci.history.summary import cell, run_summary
 
 
@@ -75,6 +75,39 @@ def test_the_latency_axis_starts_at_zero_unless_asked_otherwise(history: History
     linear = figures.history_figure(history)["layout"]["yaxis"]
     assert linear["rangemode"] == "tozero"
     assert figures.history_figure(history, scale="log")["layout"]["yaxis"]["type"] == "log"
+
+
+def torn(cell: Measurement, *readings_ns: float) -> Measurement:
+    passes = [
+        replace(each, samples_ns=(reading_ns,))
+        for each, reading_ns in zip(cell.passes, readings_ns, strict=True)
+    ]
+    return replace(cell, passes=tuple(passes))
+
+
+def test_a_wild_interval_is_cut_and_the_axis_goes_by_the_latencies(make) -> None:
+    wild = torn(make.cell(passes=2), 1e3, 9e4)
+    calm = make.cell("calm", latency_ns=12_000.0)
+    history = history_of([make.run(0, [make.cell(), calm]), make.run(1, [wild, calm])])
+    figure = figures.history_figure(history)
+    low_us, high_us = figure["layout"]["yaxis"]["range"]
+    assert low_us == 0
+    assert 12.0 < high_us < 24.0
+    said = "the interval is cut at the edge of the figure"
+    plain, other = traces(figure, "y")
+    assert [said in each for each in plain["hovertext"]] == [False, True]
+    assert not any(said in each for each in other["hovertext"])
+    low, high = figures.history_figure(history, scale="log")["layout"]["yaxis"]["range"]
+    assert 4.0 < 10**low < 10**high < 24.0
+    without = figures.history_figure(history, variants=["calm"])
+    assert "range" not in without["layout"]["yaxis"]
+
+
+def test_an_interval_in_proportion_is_drawn_whole(make) -> None:
+    wide = torn(make.cell(passes=3), 9e3, 1e4, 1.1e4)
+    figure = figures.history_figure(history_of([make.run(0), make.run(1, [wide])]))
+    assert "range" not in figure["layout"]["yaxis"]
+    assert not any("cut" in each for each in traces(figure, "y")[0]["hovertext"])
 
 
 def test_an_error_of_zero_is_not_drawn_on_a_logarithmic_axis(make) -> None:

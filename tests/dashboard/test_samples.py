@@ -20,6 +20,8 @@ def test_samples_are_drawn_in_reading_order_with_each_passs_mean(make) -> None:
     assert first["y"] == [each / 1e3 for each in passes[0].samples_ns]
     assert first_mean["y"] == [means[0] / 1e3] * 2
     assert second_mean["x"] == [6, 10]
+    assert second["hovertext"][0].startswith("pass 2, sample 1<br>")
+    assert second_mean["hovertext"].startswith("pass 2, ")
 
 
 def test_a_pass_in_quarantine_is_hollow_and_has_no_mean(make) -> None:

@@ -150,6 +150,9 @@ def test_duration(duration_s: float | None, text: str) -> None:
 
 def test_date_is_in_utc_and_never_rounded_up() -> None:
     assert units.format_date(datetime(2026, 3, 1, 14, 5, 59, tzinfo=UTC)) == "2026-03-01 14:05Z"
+    assert (
+        units.format_second(datetime(2026, 3, 1, 14, 5, 59, tzinfo=UTC)) == "2026-03-01 14:05:59Z"
+    )
     eastern = timezone(timedelta(hours=-5))
     assert units.format_date(datetime(2026, 3, 1, 23, 0, tzinfo=eastern)) == "2026-03-02 04:00Z"
 
