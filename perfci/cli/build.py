@@ -30,7 +30,7 @@ from perfci.workers.passes import PassServer
 
 _COLUMNS = (
     Column("kernel"),
-    Column("variant", shrinks=True),
+    Column("variant", names=True),
     Column("build", align="right"),
     Column("digest"),
 )

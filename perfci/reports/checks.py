@@ -10,7 +10,7 @@ from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import count_statuses, list_failures, write_status
 
 _COLUMNS = (
-    Column("variant", shrinks=True),
+    Column("variant", names=True),
     Column("case", shrinks=True),
     Column("error", align="right"),
     Column("yardstick", align="right"),

@@ -9,7 +9,9 @@ from typing import Literal
 from perfci.history.text import one_line
 
 WIDTH = 80
+_INDENT = "  "
 _GAP = "  "
+_NARROW_GAP = " "
 _NARROWEST = 6
 _KEPT = "\u00a0"
 _AMOUNT_BLANK = re.compile(
@@ -20,29 +22,41 @@ _AMOUNT_BLANK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's heading, the side its text leans to, and whether its text may be shortened."""
+    """A column's heading, the side its text leans to, and how it makes room.
+
+    Its text may be shortened, that which ``names`` what a row is of after all others', or all of it
+    be left out.
+    """
 
     heading: str
     align: Literal["left", "right"] = "left"
     shrinks: bool = False
+    names: bool = False
+    gives_way: bool = False
 
 
-def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write a heading and rows below each other, indented by two, at most 80 wide.
+def lay_out(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int = WIDTH
+) -> list[str]:
+    """Write a heading and rows below each other, indented by two, at most ``width`` wide.
 
-    Columns that shrink give up the excess, the widest first, and their text is shortened in the
-    middle. Text is made safe to show. No rows are said to be none.
+    What is too wide loses the columns that give way. Before a name is cut, columns stand only one
+    blank apart. Columns that shrink give up the rest, the widest first, names at the end, and their
+    text is shortened in the middle. Text is made safe to show. No rows are said to be none.
     """
     if not rows:
-        return [f"{_GAP}(none)"]
-    table = [[one_line(text) for text in row] for row in rows]
-    widths = [
-        max(measure(text) for text in (column.heading, *texts))
-        for column, texts in zip(columns, zip(*table, strict=True), strict=True)
-    ]
-    _shrink(widths, columns)
-    headings = [column.heading for column in columns]
-    return [_write_row(columns, widths, row) for row in (headings, *table)]
+        return [f"{_INDENT}(none)"]
+    table = [[column.heading for column in columns]]
+    table += [[one_line(text) for text in row] for row in rows]
+    if _find_excess(_measure_columns(table), _GAP, width) > 0:
+        kept = [index for index, column in enumerate(columns) if not column.gives_way]
+        columns = [columns[index] for index in kept]
+        table = [[row[index] for index in kept] for row in table]
+    widths = _measure_columns(table)
+    is_tight = _find_excess(widths, _GAP, width) > 0 and any(each.names for each in columns)
+    gap = _NARROW_GAP if is_tight else _GAP
+    _shrink(widths, columns, _find_excess(widths, gap, width))
+    return [_write_row(columns, widths, row, gap) for row in table]
 
 
 def measure(text: str) -> int:
@@ -81,23 +95,36 @@ def wrap(text: str, *, indent: int, width: int = WIDTH) -> list[str]:
     return [" " * indent + each.replace(_KEPT, " ") for each in (*lines, line) if each]
 
 
-def _shrink(widths: list[int], columns: Sequence[Column]) -> None:
-    shrinking = [index for index, column in enumerate(columns) if column.shrinks]
-    excess = len(_GAP) * len(columns) + sum(widths) - WIDTH
+def _measure_columns(table: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(measure, texts)) for texts in zip(*table, strict=True)]
+
+
+def _find_excess(widths: Sequence[int], gap: str, width: int) -> int:
+    return len(_INDENT) + sum(widths) + len(gap) * (len(widths) - 1) - width
+
+
+def _shrink(widths: list[int], columns: Sequence[Column], excess: int) -> None:
     for _ in range(excess):
-        widest = max(shrinking, key=lambda index: widths[index], default=None)
-        if widest is None or widths[widest] <= _NARROWEST:
+        wide = [
+            index
+            for index, column in enumerate(columns)
+            if (column.shrinks or column.names) and widths[index] > _NARROWEST
+        ]
+        if not wide:
             return
+        widest = max(wide, key=lambda index: (not columns[index].names, widths[index]))
         widths[widest] -= 1
 
 
-def _write_row(columns: Sequence[Column], widths: Sequence[int], row: Sequence[str]) -> str:
+def _write_row(
+    columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], gap: str
+) -> str:
     texts = []
     for column, width, text in zip(columns, widths, row, strict=True):
         short = shorten(text, width)
         blank = " " * (width - measure(short))
         texts.append(blank + short if column.align == "right" else short + blank)
-    return (_GAP + _GAP.join(texts)).rstrip()
+    return (_INDENT + gap.join(texts)).rstrip()
 
 
 def _take(text: str, width: int) -> str:

@@ -150,7 +150,7 @@ def _write_floor(floor: Floor) -> str:
 
 def _summary(table: CaseTable) -> list[str]:
     timers = _own_timers(table)
-    columns = [Column("variant", shrinks=True)]
+    columns = [Column("variant", names=True)]
     for timer in timers:
         columns += [Column(timer, align="right"), Column("of floor", align="right")]
     columns.append(Column("error ÷ lib", align="right"))
@@ -184,7 +184,7 @@ def _launch_table(table: CaseTable) -> list[str]:
     lines: list[str] = []
     if launching:
         rows = [(each.variant, *_write_launches(each.launches)) for each in launching]
-        columns = (Column("variant", shrinks=True), *_LAUNCH_COLUMNS)
+        columns = (Column("variant", names=True), *_LAUNCH_COLUMNS)
         lines += [*lay_out(columns, rows), ""]
     lacks: dict[str, list[str]] = {}
     for each in table.variants:

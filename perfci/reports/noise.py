@@ -11,7 +11,7 @@ from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.text import head, list_failures, name_commit, note
 
 _COLUMNS = (
-    Column("variant", shrinks=True),
+    Column("variant", names=True),
     Column("case", shrinks=True),
     Column("apart", align="right"),
     Column("paired", align="right"),

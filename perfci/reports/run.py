@@ -125,7 +125,7 @@ def _columns(timers: Sequence[str], *, name_cases: bool) -> list[Column]:
     elif timers:
         figures += [Column("error ÷ lib", align="right")]
     return [
-        Column("variant", shrinks=True),
+        Column("variant", names=True),
         *([Column("case", shrinks=True)] if name_cases else []),
         *figures,
         Column("checks", align="right"),

@@ -29,6 +29,22 @@ def test_a_long_name_loses_its_middle_and_nothing_moves() -> None:
     assert "_version_2  12.3 µs" in lines[1]
 
 
+def test_a_name_is_cut_after_all_else_has_made_room() -> None:
+    columns = (Column("variant", names=True), Column("case", shrinks=True), Column("status"))
+    name, status = "torch_eager_of_some_length", "✓ passed"
+    narrow = lay_out(columns, [(name, "a_case_of_some_length", status)], width=58)
+    assert narrow[1] == f"  {name} a_case_of_…me_length {status}"
+    (_, narrowest) = lay_out(columns, [(name, "a_case_of_some_length", status)], width=40)
+    assert narrowest == "  torch_eager…ome_length a_c…th ✓ passed"
+
+
+def test_a_column_that_gives_way_is_left_out_where_there_is_no_room() -> None:
+    columns = (Column("run"), Column("started", gives_way=True), Column("failed"))
+    rows = [("20260301T140500", "2026-03-01 14:05Z", "0 of 1")]
+    assert lay_out(columns, rows, width=44)[1] == "  20260301T140500  2026-03-01 14:05Z  0 of 1"
+    assert lay_out(columns, rows, width=43)[1] == "  20260301T140500  0 of 1"
+
+
 def test_wide_and_joining_characters_are_counted_by_the_cells_they_take() -> None:
     assert measure("核函数") == 6
     assert measure("e\u0301\u200b") == 1

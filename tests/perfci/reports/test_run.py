@@ -225,3 +225,16 @@ def test_stale_bounds_are_said_once_a_case_and_bounds_that_never_were_are_not() 
     text = " ".join(_render(run_table(_RUN, cells)).split())
     assert "bounds of cases: 2 are stale (the reference or the case changed since): " in text
     assert "bounds of cases" not in _render(run_table(_RUN, [_PASSED, cells[3]]))
+
+
+def test_the_name_of_a_variant_is_not_cut_for_blanks() -> None:
+    torn = replace(
+        _PASSED,
+        variant="torch_eager",
+        latency=latency_of([2e4, 1.4e5, 3e6], sample_count=30),
+    )
+    wrong = _failed("naive", Status.WRONG_VALUES, "error 3.1 above the bound 4.4e-04")
+    cells = [replace(each, case=case) for each in (torn, wrong) for case in ("small", "large")]
+    text = _render(run_table(_RUN, cells))
+    assert text.count("\n  torch_eager small ! ") == 1
+    assert "✗ wrong values" in text
