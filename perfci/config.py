@@ -6,6 +6,7 @@ The only module that reads the environment.
 import math
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,6 +19,8 @@ from perfci.errors import ConfigurationError
 from perfci.history.text import one_line
 from perfci.policy import Accepted, read_accepted, read_thresholds
 from perfci.suggest import did_you_mean
+
+_USUAL_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +158,11 @@ def visible_devices() -> str | None:
     """What CUDA_VISIBLE_DEVICES says, which CUDA goes by and NVML does not; None where unset."""
     value = os.environ.get("CUDA_VISIBLE_DEVICES")
     return None if value is None else one_line(value, limit=200)
+
+
+def terminal_width() -> int:
+    """How wide a list may be: as the terminal is, or ``COLUMNS`` says, and at least 80."""
+    return max(_USUAL_WIDTH, shutil.get_terminal_size((_USUAL_WIDTH, 0)).columns)
 
 
 def apply_environment(variables: Mapping[str, str]) -> None:

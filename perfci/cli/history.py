@@ -17,6 +17,7 @@ from perfci.cli.options import (
     open_to_record,
     store_option,
 )
+from perfci.config import terminal_width
 from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.errors import ForeignFileError, RunFileError
@@ -51,16 +52,19 @@ command.add_command(sync.command)
 def ls(testbed: str | None, limit: int | None, store: str | None, as_json: bool) -> None:  # noqa: FBT001
     r"""List recorded runs, newest first.
 
+    What is shown of an id is enough for perfci show. The wider the terminal, the more is shown.
+
     \b
     Example:
       perfci history ls --limit 20
     """
     with open_to_read(config_of(store)) as history:
-        runs = list(history.runs(testbed=testbed, limit=limit))
+        known = history.runs()
+    runs = [run for run in known if testbed in (None, run.environment.testbed)][:limit]
     if as_json:
         echo_json([plain(run) for run in runs])
     else:
-        echo_lines(run_list(runs))
+        echo_lines(run_list(runs, known=known, width=terminal_width()))
 
 
 @command.command("export")

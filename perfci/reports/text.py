@@ -5,7 +5,7 @@ the colours where they are not wanted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import click
@@ -18,29 +18,32 @@ from perfci.reports.columns import WIDTH, Column, lay_out, measure, shorten, wra
 
 _RUN_COLUMNS = (
     Column("run"),
-    Column("started"),
+    Column("started", gives_way=True),
     Column("commit"),
     Column("by"),
-    Column("testbed", shrinks=True),
+    Column("testbed", names=True),
     Column("failed", align="right"),
 )
 _LONGEST_TRIGGER = 8
-_SHORTEST_ID = 9
-"""``20261130T``: what is shorter could be a commit's SHA where it is typed again."""
+_SHORTEST_ID = 15
+"""``20261130T044328``: it says when the run began also where there is no room for more."""
 _VARIANT_COLUMNS = (
-    Column("variant", shrinks=True),
+    Column("variant", names=True),
     Column("kind"),
     Column("devices"),
     Column("dtypes", shrinks=True),
 )
 
 
-def run_list(runs: Sequence[RunSummary]) -> list[str]:
-    """Write runs, one a line, in the order given; ids are cut to what tells them apart.
+def run_list(
+    runs: Sequence[RunSummary], *, known: Sequence[RunSummary] = (), width: int = WIDTH
+) -> list[str]:
+    """Write runs, one a line, in the order given, at most ``width`` wide.
 
-    Each with what started it, and how many of the cells that were not skipped have failed.
+    Ids are cut to what tells them apart, also from the others that are ``known``. Each with what
+    started it, and how many of the cells that were not skipped have failed.
     """
-    length = _find_telling_length([run.run_id for run in runs])
+    length = _find_telling_length({run.run_id for run in (*runs, *known)})
     rows = []
     for run in runs:
         counts = Counter(dict(run.status_counts))
@@ -55,7 +58,7 @@ def run_list(runs: Sequence[RunSummary]) -> list[str]:
                 f"{units.format_count(failed)} of {units.format_count(failed + passed)}",
             )
         )
-    return lay_out(_RUN_COLUMNS, rows)
+    return lay_out(_RUN_COLUMNS, rows, width=width)
 
 
 def kernel_list(kernels: Sequence[Kernel]) -> list[str]:
@@ -188,7 +191,7 @@ def name_commit(commit: Commit) -> str:
     return units.shorten_sha(commit.sha) + ("" if commit.dirty is None else "+dirty")
 
 
-def _find_telling_length(run_ids: Sequence[str]) -> int:
+def _find_telling_length(run_ids: Collection[str]) -> int:
     lengths = range(_SHORTEST_ID, max(map(len, run_ids), default=_SHORTEST_ID))
     return next(
         (each for each in lengths if len({run_id[:each] for run_id in run_ids}) == len(run_ids)),

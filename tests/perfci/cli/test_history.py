@@ -149,3 +149,22 @@ def test_what_is_listed_of_an_id_is_enough_to_show_the_run(
     (run,) = _listed(call, recorded)
     (name,) = [word for line in listed for word in line.split()[:1] if word in run["run_id"]]
     assert call(recorded, "show", name).out == call(recorded, "show", "--run", run["run_id"]).out
+
+
+def test_what_is_listed_is_told_from_runs_that_are_not_and_as_wide_as_the_terminal(
+    recorded: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{recorded}/alike.db"
+    testbed = "a-testbed-with-quite-a-long-name-of-its-own-and-more-beside-it"
+    with make_store(store) as kept:
+        for end in ("0123abcd", "0123abff"):
+            kept.add(records.run(run_id=f"20260301T140500-{end}", testbed=testbed))
+    monkeypatch.setenv("COLUMNS", "70")
+    _, line = call(recorded, "history", "ls", "--limit", "1", "--store", store).out.splitlines()
+    assert len(line) <= 80
+    name = line.split()[0]
+    assert call(recorded, "show", name, "--store", store).code == 0
+    monkeypatch.setenv("COLUMNS", "200")
+    _, line = call(recorded, "history", "ls", "--limit", "1", "--store", store).out.splitlines()
+    assert testbed in line
+    assert "14:05Z" in line

@@ -24,10 +24,27 @@ def test_run_list() -> None:
     )  # fmt: skip
     assert _render(run_list([_RUN, dirty])) == (
         """\
-  run          started            commit            by     testbed      failed
-  20260301T14  2026-03-01 14:05Z  0123456789        local  bench    3 of 1,203
-  20260301T15  2026-03-01 14:05Z  0123456789+dirty  gate   bench        0 of 0"""
+  run              commit            by     testbed      failed
+  20260301T140500  0123456789        local  bench    3 of 1,203
+  20260301T150000  0123456789+dirty  gate   bench        0 of 0"""
     )
+    assert run_list([_RUN, dirty], width=82) == [
+        "  run              started            commit            by     testbed      failed",
+        "  20260301T140500  2026-03-01 14:05Z  0123456789        local  bench    3 of 1,203",
+        "  20260301T150000  2026-03-01 14:05Z  0123456789+dirty  gate   bench        0 of 0",
+    ]
+
+
+def test_ids_are_told_from_those_of_runs_that_are_not_listed() -> None:
+    other = replace(_RUN, run_id=f"{_RUN.run_id[:-2]}00")
+    assert run_list([_RUN])[1].split()[0] == "20260301T140500"
+    assert run_list([_RUN], known=[_RUN, other])[1].split()[0] == _RUN.run_id[:-1]
+
+
+def test_a_testbeds_name_is_cut_last() -> None:
+    testbed = "intel-xeon-processor-2-cores"
+    run = replace(_RUN, environment=replace(_RUN.environment, testbed=testbed))
+    assert testbed in _render(run_list([run, replace(run, commit=replace(run.commit, dirty="d"))]))
 
 
 def test_run_list_without_runs_says_so() -> None:
