@@ -226,7 +226,7 @@ def _sort_heading(state: RunState, name: str) -> Component:
     target = replace(state, sort=name, descending=is_sorted and not state.descending)
     link = dcc.Link(f"{_HEADINGS.get(name, name)}{arrow}", href=target.href)
     kind = "number" if name in _NUMBERS else ""
-    cell = heading(link, kind=kind)
+    cell = heading(link, kind="name" if name == "variant" else kind)
     if is_sorted:
         return components.aria(cell, sort="descending" if state.descending else "ascending")
     return cell
