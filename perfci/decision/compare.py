@@ -179,8 +179,7 @@ def _say_left_out(comparison: Comparison, baseline: Side, contender: Side) -> Co
     if comparison.verdict not in lacking:
         return comparison
     name, side = lacking[comparison.verdict]
-    is_there = comparison.key in side.cells_by_key()
-    if is_there or not side.runs or any(is_whole(run) for run in side.runs):
+    if not side.runs or any(map(is_whole, side.runs)) or comparison.key in side.cells_by_key():
         return comparison
     reason = f"of the {name} there is no run but a gate's or a bisection's, without this cell"
     return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from records import beside_others
 from sqlalchemy import Engine, event
 
 from perfci.dashboard.app import create_app, serve
-from perfci.dashboard.queries import MOST_COMMITS
 from perfci.history.model import Device, Measurement, Pass, Status
 
 EVIL = "<img src=x onerror=alert(1)>&\"'`$(reboot)`"
@@ -188,72 +186,6 @@ def test_a_dirty_tree_is_listed_beside_the_line(ask, make) -> None:
     assert all(dirty.run_id not in str(each) for each in graph["figure"]["data"])
 
 
-def test_a_kernel_with_uncommitted_trees_alone_shows_their_figures_apart(ask, make) -> None:
-    failed = make.cell("bad", status=Status.TIMEOUT, message="no answer", error=None)
-    runs = [
-        make.run(0, [make.cell(), failed], dirty="1" * 8),
-        make.run(1, [make.cell(latency_ns=2_000.0)], dirty="2" * 8),
-    ]
-    page = ask(runs)("/kernel/scale")
-    assert "Nothing is on main’s line yet." in page.text
-    assert "perfci run --kernel scale" in page.text
-    assert "10.0 µs" in page.text
-    assert "2.00 µs" in page.text
-    assert "timeout" in page.text
-    assert {f"/run/{run.run_id}" for run in runs} <= set(page.hrefs)
-    assert list(page.nodes("Graph")) == []
-
-
-def test_commits_of_other_branches_are_shown_beside_the_line_not_on_it(ask, make) -> None:
-    topic = make.run(2, [make.cell(latency_ns=1_000.0)], branch="topic")
-    page = ask([make.run(0), make.run(1), topic])("/kernel/scale")
-    line, _, beside = page.text.partition("Commits beside this line")
-    assert "1.00 µs" not in line
-    assert "1.00 µs" in beside
-
-
-def test_only_testbeds_that_have_the_kernel_are_offered(ask, make) -> None:
-    runs = [make.run(0, testbed="a"), make.run(0, testbed="b")]
-    runs.append(make.run(0, [make.cell(kernel="other")], testbed="c"))
-    page = ask(runs)
-    hrefs = page("/kernel/scale").hrefs
-    offered = {name for name in "abc" if any(f"testbed={name}&" in each for each in hrefs)}
-    assert offered == {"a", "b"}
-    assert page("/kernel/scale", "?testbed=c").text.startswith("Not found")
-
-
-def test_a_figure_shows_the_variants_that_its_address_names(ask, make) -> None:
-    page = ask([make.run(0, [make.cell(name) for name in "abc"])])
-    drawn = page("/kernel/scale", "?variant=a&variant=c&variant=nope")
-    (graph,) = drawn.nodes("Graph")
-    names = {each["name"] for each in graph["figure"]["data"]}
-    assert {"a", "c"} <= names
-    assert "b" not in names
-    assert "2 of 3 drawn" in drawn.text
-    added = next(each for each in drawn.hrefs if "variant=b" in each)
-    (graph,) = page("/kernel/scale", f"?{added.partition('?')[2]}").nodes("Graph")
-    assert {"a", "b", "c"} <= {each["name"] for each in graph["figure"]["data"]}
-
-
-def test_of_many_variants_few_are_drawn_and_all_are_listed(ask, make) -> None:
-    cells = [make.cell(f"v{index}", latency_ns=1e3 * (index + 1)) for index in range(12)]
-    page = ask([make.run(0, cells)])("/kernel/scale")
-    (graph,) = page.nodes("Graph")
-    names = {each["name"] for each in graph["figure"]["data"]}
-    assert "v0" in names
-    assert "v11" not in names
-    assert "7 of 12 drawn" in page.text
-    assert "12.0 µs" in page.text
-
-
-def test_a_change_of_the_workload_and_of_the_environment_are_listed(ask, make) -> None:
-    changed = replace(make.cell(), workload_digest="new")
-    driver = replace(make.run(1), environment=make.environment(driver="580"))
-    page = ask([make.run(0), driver, make.run(2, [changed])])("/kernel/scale")
-    assert "bench: driver none → 580" in page.text
-    assert "bench: case or reference changed" in page.text
-
-
 def test_the_overview_shows_one_timer_and_says_where_the_others_see_regressions(ask, make) -> None:
     def cells(host_ns: float) -> list[Measurement]:
         return [make.cell(timer="cold"), make.cell(timer="host", latency_ns=host_ns)]
@@ -301,99 +233,6 @@ def test_the_worst_error_says_which_case_it_is(ask, make) -> None:
     assert "odd" in page.text
 
 
-def test_a_kernels_page_has_the_figures_as_a_table_with_links(ask, make) -> None:
-    failed = make.cell(status=Status.TIMEOUT, message="no answer", error=None)
-    page = ask([make.run(0), make.run(1, [failed]), make.run(2, [make.cell("other")])])(
-        "/kernel/scale"
-    )
-    assert "10.0 µs" in page.text
-    assert "timeout" in page.text
-    assert "missing" in page.text
-    assert f"/run/{make.run(1).run_id}" in page.hrefs
-    assert [node["id"] for node in page.nodes("Graph")] == ["history-figure"]
-
-
-def test_a_kernels_state_is_in_its_links(ask, make) -> None:
-    cells = [make.cell(), make.cell(case="small"), make.cell(timer="cuda_hot")]
-    page = ask([make.run(0, cells), make.run(0, cells, testbed="other")])
-    state = "?testbed=bench&case=large&timer=cpu%2F1&scale=log"
-    hrefs = page("/kernel/scale", state).hrefs
-    rest = "&branch=main"
-    assert f"/kernel/scale?testbed=bench&case=small&timer=cpu%2F1{rest}&scale=log" in hrefs
-    assert f"/kernel/scale?testbed=bench&case=large&timer=cuda_hot%2F1{rest}&scale=log" in hrefs
-    assert f"/kernel/scale?testbed=bench&case=large&timer=cpu%2F1{rest}" in hrefs
-    assert f"/kernel/scale?testbed=other&case=large{rest}&scale=log" in hrefs
-    for href in hrefs:
-        path, _, search = href.partition("?")
-        assert page(path, f"?{search}").classes("page-heading")
-
-
-def test_all_testbeds_in_one_figure(ask, make) -> None:
-    page = ask([make.run(0, testbed="a"), make.run(0, testbed="b")])(
-        "/kernel/scale", "?testbed=all"
-    )
-    (graph,) = page.nodes("Graph")
-    assert {"plain · a", "plain · b"} <= {each.get("name") for each in graph["figure"]["data"]}
-
-
-def test_a_branchs_line_holds_its_commits_alone(ask, make) -> None:
-    runs = [make.run(0), make.run(1), make.run(2, [make.cell(latency_ns=5e3)], branch="topic")]
-    page = ask(runs)
-    (graph,) = page("/kernel/scale").nodes("Graph")
-    assert len(graph["figure"]["layout"]["xaxis"]["categoryarray"]) == 2
-    (graph,) = page("/kernel/scale", "?branch=topic").nodes("Graph")
-    assert len(graph["figure"]["layout"]["xaxis"]["categoryarray"]) == 1
-
-
-def test_a_run_shows_every_row_and_how_to_measure_it_again(ask, make) -> None:
-    cells = [
-        make.cell(),
-        make.cell("bad", status=Status.RUNTIME_ERROR, message="line one\nline two", error=None),
-    ]
-    run = make.run(0, cells)
-    page = ask([run])
-    assert "2 of 2 rows" in page(f"/run/{run.run_id}").text
-    assert "line one\nline two" in page(f"/run/{run.run_id}").text
-    chosen = page(f"/run/{run.run_id}", "?row=1")
-    assert (
-        f"git switch --detach {run.commit.sha} && perfci run"
-        " --kernel scale --variant plain --case large" in chosen.text
-    )
-    assert "stabilised" in chosen.text
-    assert "SM 1,980 MHz" in chosen.text
-    assert "throttled: sw_power_cap" in chosen.text
-    numbers = [node["children"] for node in chosen.nodes("Th") if node.get("scope") == "row"]
-    assert numbers[:6] == ["1", "2", "3", "4", "5", "6"]  # as passes are counted on a terminal
-    assert [node["id"] for node in chosen.nodes("Graph")] == ["samples-figure"]
-    assert list(page(f"/run/{run.run_id}", "?row=2").nodes("Graph")) == []
-
-
-def test_rows_of_a_run_are_filtered_and_sorted_by_the_url(ask, make) -> None:
-    cells = [
-        make.cell("slow", latency_ns=9e4),
-        make.cell("fast", latency_ns=1e3),
-        make.cell("bad", status=Status.TIMEOUT, message="late", error=None),
-    ]
-    run = make.run(0, cells)
-    page = ask([run])
-
-    def variants(search: str) -> list[str]:
-        tables = page(f"/run/{run.run_id}", search)
-        return [
-            "".join(node["children"]["props"]["children"])
-            for node in tables.nodes("Th")
-            if node.get("scope") == "row"
-        ]
-
-    assert variants("") == ["slow", "fast", "bad"]
-    assert variants("?sort=latency") == ["fast", "slow", "bad"]
-    assert variants("?sort=latency&order=descending") == ["slow", "fast", "bad"]
-    assert variants("?status=timeout") == ["bad"]
-    assert variants("?text=LATE") == ["bad"]
-    assert variants("?text=nothing") == []
-    assert variants("?sort=__class__") == ["slow", "fast", "bad"]
-
-
 def test_a_latency_that_passes_lie_far_from_is_marked_on_every_page(ask, make) -> None:
     cell = make.cell()
     slow = [
@@ -410,40 +249,6 @@ def test_a_latency_that_passes_lie_far_from_is_marked_on_every_page(ask, make) -
             "6 passes: 10.0 µs to 1.00 ms, 6 far from the latency" in each for each in titles
         )
     assert "! 10.0 µs" not in page("/").text
-
-
-def test_a_run_is_found_by_the_beginning_of_its_id(ask, make) -> None:
-    runs = [make.run(0), make.run(1)]
-    page = ask(runs)
-    assert "Run at" in page(f"/run/{runs[0].run_id[:9]}").text
-    assert "several runs begin" in page("/run/bench-").text
-
-
-def test_runs_are_listed_newest_first_and_filtered(ask, make) -> None:
-    runs = [make.run(0), make.run(1), make.run(1, testbed="other", attempt=2)]
-    page = ask(runs)
-    links = [href for href in page("/runs").hrefs if href.startswith("/run/")]
-    assert list(dict.fromkeys(links)) == [f"/run/{run.run_id}" for run in reversed(runs)]
-    assert "1 to 1 of 1 run" in page("/runs", f"?sha={runs[0].commit.sha[:8].upper()}").text
-    assert "1 to 1 of 1 run" in page("/runs", "?testbed=other").text
-    assert "No run matches." in page("/runs", "?sha=ffff").text
-
-
-def test_a_study_of_noise_is_listed_and_in_no_history(ask, make) -> None:
-    run, study = make.run(1), replace(make.run(2), run_id="study", trigger="noise")
-    page = ask([run, study])
-    assert {f"/run/{run.run_id}", "/run/study"} <= set(page("/runs").hrefs)
-    assert "Trigger\nnoise\n" in page("/run/study").text
-    for path in ("/", "/kernel/scale"):
-        assert not any("study" in href for href in page(path).hrefs)
-        assert any(run.run_id in href for href in page(path).hrefs)
-
-
-def test_a_long_list_of_runs_is_turned_by_pages(ask, make) -> None:
-    page = ask([make.run(index) for index in range(105)])
-    assert "1 to 100 of 105 runs" in page("/runs").text
-    assert "/runs?page=2" in page("/runs").hrefs
-    assert "101 to 105 of 105 runs" in page("/runs", "?page=2").text
 
 
 def test_text_of_the_store_is_text(ask, make) -> None:
@@ -507,21 +312,6 @@ def test_statements_do_not_grow_with_the_store(store_with, ask, make, statements
         assert count <= 20, path
 
 
-def test_a_long_branch_is_shown_from_its_newest_end(ask, make) -> None:
-    page = ask([make.run(index) for index in range(MOST_COMMITS + 5)])
-    shown = page("/kernel/scale")
-    (graph,) = shown.nodes("Graph")
-    drawn = graph["figure"]["layout"]["xaxis"]["categoryarray"]
-    assert len(drawn) == MOST_COMMITS
-    assert drawn[-1] == make.commit(MOST_COMMITS + 4).sha
-    assert f"Of {MOST_COMMITS + 5} commits" in shown.text
-    more = next(href for href in shown.hrefs if "commits=all" in href)
-    everything = page("/kernel/scale", f"?{more.partition('?')[2]}")
-    (graph,) = everything.nodes("Graph")
-    assert len(graph["figure"]["layout"]["xaxis"]["categoryarray"]) == MOST_COMMITS + 5
-    assert "Show all" not in everything.text
-
-
 def test_two_apps_do_not_share_a_store(tmp_path: Path) -> None:
     first = create_app(f"sqlite:///{tmp_path / 'a.db'}")
     second = create_app(f"sqlite:///{tmp_path / 'b.db'}")
@@ -541,85 +331,3 @@ def test_an_app_can_be_made_in_any_folder_after_another(
     assert "Nothing measured yet" in ask([])("/").text
     monkeypatch.chdir(tmp_path)
     assert "Nothing measured yet" in ask([])("/").text
-
-
-def _study(make, *, testbed: str = "bench", number: int = 2) -> list:
-    runs = [make.run(number, testbed=testbed, attempt=side) for side in (1, 2)]
-    return [replace(run, trigger="noise", pair=f"p{testbed}{number}") for run in runs]
-
-
-def test_a_testbeds_noise_is_shown_cell_by_cell(ask, make) -> None:
-    cells = [make.cell("plain", passes=4), make.cell("other", passes=4)]
-    first, second = (replace(run, measurements=tuple(cells)) for run in _study(make))
-    page = ask([make.run(1), first, second])("/noise")
-    assert "Noise of bench" in page.text
-    assert {f"/run/{first.run_id}", f"/run/{second.run_id}"} <= set(page.hrefs)
-    assert "other" in page.text
-    assert "Passes4Runs" in page.text.replace(" ", "").replace("\n", "")
-    (graph,) = page.nodes("Graph")
-    assert [len(trace["x"]) for trace in graph["figure"]["data"]] == [2, 2]
-
-
-def test_the_noise_of_each_kernel_is_drawn_to_one_scale(ask, make) -> None:
-    cells = [make.cell("plain", passes=4), make.cell("plain", passes=6, kernel="other")]
-    runs = [replace(run, measurements=tuple(cells)) for run in _study(make)]
-    page = ask(runs)("/noise")
-    assert "Passes6Runs" in page.text.replace(" ", "").replace("\n", "")
-    first, second = (graph["figure"] for graph in page.nodes("Graph"))
-    assert [len(trace["x"]) for trace in (*first["data"], *second["data"])] == [1, 1, 1, 1]
-    assert first["layout"]["xaxis"]["range"] == second["layout"]["xaxis"]["range"]
-    assert first["layout"]["margin"] == second["layout"]["margin"]
-    assert (first["layout"]["showlegend"], second["layout"]["showlegend"]) == (False, False)
-
-
-def test_a_cell_of_a_study_has_its_case_in_its_name_where_a_kernel_has_several(ask, make) -> None:
-    cells = [
-        make.cell("plain", passes=6),
-        make.cell("plain", passes=6, kernel="other"),
-        make.cell("plain", passes=6, kernel="other", case="a_case_of_many_words"),
-    ]
-    runs = [replace(run, measurements=tuple(cells)) for run in _study(make)]
-    page = ask(runs)("/noise")
-    names = [graph["figure"]["layout"]["yaxis"]["ticktext"] for graph in page.nodes("Graph")]
-    assert names == [["plain cpu"], ["plain/large cpu", "plain/a_c…ny_words cpu"]]
-    assert max(len(name) for own in names for name in own) <= 22
-    assert "plain/a_case_of_many_words cpu/1" in str(list(page.nodes("Graph")))
-
-
-def test_a_study_says_of_itself_what_the_command_says(ask, make) -> None:
-    busy, few = make.cell("plain", passes=12), make.cell("other", passes=3)
-    runs = [replace(run, measurements=(beside_others(busy, 0.4), few)) for run in _study(make)]
-    text = ask(runs)("/noise").text
-    said = "A busy machine: others used 40 % of the cores while 2 of 4 latencies were measured."
-    assert said in text
-    assert (
-        "Too few passes of 1 of 2 cells: 3 know a spread to some 50 %, and what more paired passes "
-        "would call no better. perfci noise takes 12 unless told otherwise."
-    ) in text
-    quiet = [replace(run, measurements=(busy,)) for run in _study(make, number=3)]
-    text = ask(quiet)("/noise").text
-    assert not any(words in text for words in ("busy machine", "Too few"))
-
-
-def test_where_no_study_was_recorded_the_page_says_which_command_makes_one(ask, make) -> None:
-    for runs in ([], [make.run(1)]):  # the same store
-        page = ask(runs)("/noise").text
-        assert ("No study of noise was recorded yet" in page, "404" in page) == (True, False)
-        assert "perfci noise" in page
-    assert "of the testbed “bench” was recorded" in ask([])("/noise", "?testbed=bench").text
-    studied = ask(_study(make, testbed="other"))
-    assert "of the testbed “bench” was recorded" in studied("/noise", "?testbed=bench").text
-    assert "Noise of other" in studied("/noise").text
-
-
-def test_the_noise_of_a_testbed_that_there_is_not_is_not_found(ask, make) -> None:
-    for runs in ([], [make.run(1)], _study(make)):  # the same store
-        assert "404: no testbed “nowhere” here" in ask(runs)("/noise", "?testbed=nowhere").text
-
-
-def test_the_overview_takes_its_noise_from_the_study(ask, make) -> None:
-    cells = [make.cell("plain", passes=6)]
-    before = ask([make.run(number, cells) for number in (1, 2)])("/")
-    after = ask([replace(run, measurements=tuple(cells)) for run in _study(make, number=3)])("/")
-    assert (bool(before.classes("inconclusive")), bool(before.classes("measured"))) == (True, False)
-    assert (bool(after.classes("inconclusive")), bool(after.classes("measured"))) == (False, True)

@@ -1,7 +1,7 @@
 """GitHub's events as recorded: what perfci reads in each."""
 
-import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,8 +124,14 @@ def test_whatever_a_payload_holds_it_is_an_event_or_none(tmp_path: Path, name: s
     for payload in _damaged(json.loads(path.read_text())):
         path.unlink()  # written over, a file is put on the disk at once, which takes its time
         path.write_text(json.dumps(payload))
-        with contextlib.suppress(EventError):
-            read_github(variables, tmp_path)
+        try:
+            found = read_github(variables, tmp_path)
+        except EventError as error:
+            assert str(error).isprintable()  # noqa: PT017
+        else:
+            shas = [each for each in (found.head, found.base) if each is not None]
+            assert all(re.fullmatch("[0-9a-f]{40}", each) for each in shas)
+            assert repr(found).isprintable()
 
 
 def _damaged(value: Any) -> Iterator[Any]:
