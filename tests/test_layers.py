@@ -54,7 +54,7 @@ _WITH_TORCH = {  # at the latest when their functions run; every other module do
     "perfci.checking.surroundings",
     "perfci.timers.cuda_cold",
     "perfci.timers.cuda_hot",
-    "perfci.timers.cuda_places",
+    "perfci.timers.cuda_scattered",
     "perfci.timers.cuda_stream",
     "perfci.timers.host",
     "perfci.bisect.trials",

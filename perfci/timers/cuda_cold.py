@@ -23,7 +23,7 @@ import torch
 
 from perfci.gpu.driver import DriverError, Persistence
 from perfci.timers import InvalidTimingError, Reader, Workload
-from perfci.timers.cuda_places import Stream, scattered_streams
+from perfci.timers.cuda_scattered import Stream, scattered_streams
 from perfci.timers.cuda_stream import MOST_DISAGREEMENTS, Blocker, HandOver, Pair, timed
 
 _IN_A_ROW = 4
