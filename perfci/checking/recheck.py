@@ -8,7 +8,8 @@ which it has seen.
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from time import monotonic, perf_counter_ns
 
@@ -45,11 +46,13 @@ class Place:
     """Where code and data lie while a cell is timed: sets of arguments, and a call on each.
 
     Some variants write to ``outputs``, which several places may have in common, as arguments.
+    ``where`` is on which stream calls are made, as a context: another one each time.
     """
 
     arguments: Sequence[Arguments]
     outputs: Sequence[GuardedOutputs]
     calls: Sequence[Call]
+    where: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 def find_trespass(subject: Subject, places: Sequence[Place], seeds: Sequence[int]) -> str:
@@ -90,8 +93,9 @@ def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
     In every place one, on outputs that are wiped before. In the first place one more, of another
     set, so that one that does the work of all is not both; its output is right before, but of other
     inputs, for those that leave alone what is there already. Which sets they are is chosen only
-    now. What was written beside outputs while others took turns on them is nobody's to answer for:
-    the first place has its own. Raises WrongError.
+    now. They are made on streams that were timed, not on the default one, which a call can know.
+    What was written beside outputs while others took turns on them is nobody's to answer for: the
+    first place has its own. Raises WrongError.
     """
     _require_inside(places[0])
     count = len(places[0].arguments)
@@ -100,7 +104,8 @@ def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
         truth = find_truth(subject, fresh)
         for place in places[:1] if looked else places:
             if looked:
-                place.calls[index]()
+                with place.where():
+                    place.calls[index]()
             else:
                 _wipe(place)
             _judge_call(subject, place, index, fresh, truth)
@@ -110,7 +115,8 @@ def _judge_call(subject: Subject, place: Place, index: int, fresh: Arguments, tr
     """Judge one call on contents that are written to its arguments before. Raises WrongError."""
     given = place.arguments[index]
     refill(given, fresh)
-    returned = place.calls[index]()
+    with place.where():
+        returned = place.calls[index]()
     synchronise(subject.device)
     if changed := changed_input(given, fresh):
         raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
@@ -144,7 +150,7 @@ def find_memory(subject: Subject, places: Sequence[Place], seen_seed: int) -> st
     seen, ratio = draw(subject, seen_seed), math.inf
     (place,) = random.sample(places, k=1)
     for _ in range(_LOOKS):
-        ratio = min(ratio, _ratio_of_new_to_seen(subject, place.arguments[0], place.calls[0], seen))
+        ratio = min(ratio, _ratio_of_new_to_seen(subject, place, seen))
         if ratio <= _REMEMBERED:
             break
     refill(place.arguments[0], seen)
@@ -154,12 +160,13 @@ def find_memory(subject: Subject, places: Sequence[Place], seen_seed: int) -> st
     return f"takes {ratio:.1f} times as long on inputs that it has not seen: it remembers outputs"
 
 
-def _ratio_of_new_to_seen(subject: Subject, given: Arguments, call: Call, seen: Arguments) -> float:
+def _ratio_of_new_to_seen(subject: Subject, place: Place, seen: Arguments) -> float:
     """How long a call takes on new contents, over how long on what was seen; the shortest of each.
 
     Both kinds are written to the same place right before the call, and follow a call on what was
     seen, so that they differ in nothing but whether the contents have been there before.
     """
+    given, call = place.arguments[0], place.calls[0]
     shortest_ns = {True: math.inf, False: math.inf}
     end_s = monotonic() + _BUDGET_S
     for count in range(_MOST_ROUNDS):
@@ -167,10 +174,11 @@ def _ratio_of_new_to_seen(subject: Subject, given: Arguments, call: Call, seen: 
             break
         for is_new in (False, True):
             fresh = draw(subject, random.getrandbits(_SEED_BITS))
-            refill(given, seen)
-            call()
-            refill(given, fresh if is_new else seen)
-            shortest_ns[is_new] = min(shortest_ns[is_new], _call_ns(subject, call))
+            with place.where():
+                refill(given, seen)
+                call()
+                refill(given, fresh if is_new else seen)
+                shortest_ns[is_new] = min(shortest_ns[is_new], _call_ns(subject, call))
     return shortest_ns[True] / shortest_ns[False]
 
 

@@ -38,6 +38,7 @@ PLANTS: tuple[Plant, ...] = (
         2, "patches_timer", "patches the clock at import", Status.RUNTIME_ERROR, "replaces time."
     ),
     _plant(3, "cached_by_address", "cached by address", Status.WRONG_VALUES, _LATER),
+    _plant(3, "cached_by_stream", "cached by stream", Status.WRONG_VALUES, _LATER),
     _plant(4, "cached_by_content", "cached by content", Status.INVALID_TIMING, "remembers outputs"),
     _plant(5, "one_for_all", "one call does the work of all", Status.WRONG_VALUES, _LATER),
     _plant(6, "lazy_subclass", "lazy tensor subclass", Status.WRONG_SHAPE, "not a plain tensor"),

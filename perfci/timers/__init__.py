@@ -1,6 +1,7 @@
 """How a latency is read: one module a timer, listed here by name and by kind of device."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
@@ -18,6 +19,10 @@ NOT_IN_L2 = "one set of inputs and outputs does not fit in a quarter of the L2"
 
 OVERLAPPING = "launches overlap (programmatic dependent launch): a throughput, not a latency"
 """What a row says whose launches in a graph begin before the last has ended."""
+
+
+Where = Callable[[], AbstractContextManager[None]]
+"""On which stream a call is made: another one each time, of those that calls have met."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +55,8 @@ class Reader:
     InvalidTimingError. Fewer than ``minimum_samples`` are not enough, and ``target`` is how closely
     their mean should be known. ``note`` is what whoever looks at the figures should know of them.
     ``replays`` replay, once more and alone, each graph that batches have replayed: one returns what
-    the first call returned in it, wiped before.
+    the first call returned in it, wiped before. ``where`` is, for each place of the workload, on
+    which stream calls are made there, as a context; nothing where it is the current one.
     """
 
     call: Callable[[], object]
@@ -61,6 +67,7 @@ class Reader:
     target: float = TARGET
     note: str = ""
     replays: Sequence[Callable[[], object]] = ()
+    where: Sequence[Where] = ()
 
 
 class Timer(Protocol):

@@ -13,16 +13,18 @@ matter with one of them averages out.
 """
 
 import contextlib
+import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, cycle, islice, starmap
+from math import lcm
 from time import monotonic
 from weakref import WeakValueDictionary
 
 import torch
 
 from perfci.gpu.driver import DriverError, Persistence
-from perfci.timers import InvalidTimingError, Reader, Workload
+from perfci.timers import InvalidTimingError, Reader, Where, Workload
 from perfci.timers.cuda_scattered import Stream, scattered_streams
 from perfci.timers.cuda_stream import MOST_DISAGREEMENTS, Blocker, HandOver, Pair, timed
 
@@ -94,6 +96,7 @@ def open_reader(workload: Workload) -> Reader:
         read=read,
         minimum_samples=max(everywhere, _IN_A_ROW * _TURNS * MOST_DISAGREEMENTS),
         target=_TARGET,
+        where=_where(workload, streams),
     )
 
 
@@ -101,6 +104,26 @@ def _turns(workload: Workload, streams: Sequence[Stream]) -> Iterator[tuple[Stre
     """Streams, and calls in each place, without end."""
     places = [cycle(calls) for calls in (workload.calls, *workload.elsewhere)]
     return zip(cycle(streams), cycle(places), strict=False)
+
+
+def _where(workload: Workload, streams: Sequence[Stream]) -> list[Where]:
+    """On what calls are made in each place: on any of the streams whose turn comes with it."""
+    count = 1 + len(workload.elsewhere)
+    turns = zip(cycle(streams), cycle(range(count)), strict=False)
+    met: list[set[Stream]] = [set() for _ in range(count)]
+    for stream, place in islice(turns, lcm(len(streams), count)):
+        met[place].add(stream)
+    return [partial(_on_any, tuple(each)) for each in met]
+
+
+@contextlib.contextmanager
+def _on_any(streams: Sequence[Stream]) -> Iterator[None]:
+    """A stream that is chosen only now, behind what came before and before what comes after."""
+    (stream,), outer = random.sample(streams, k=1), torch.cuda.current_stream()
+    stream.wait_stream(outer)
+    with torch.cuda.stream(stream):
+        yield
+    outer.wait_stream(stream)
 
 
 def _streams_for(workload: Workload) -> Sequence[Stream]:

@@ -14,7 +14,7 @@ from perfci.checking.outputs import GuardedOutputs, kept
 from perfci.checking.recheck import Place
 from perfci.entry import Entry
 from perfci.outcome import Outcome, Timing
-from perfci.timers import TIMERS, Reader, Workload, timer
+from perfci.timers import TIMERS, Reader, Where, Workload, timer
 from perfci.workers.footprint import add_footprint
 
 _LEFT_BYTES = 2**24
@@ -34,6 +34,7 @@ class Side:
     timings: list[Timing] = field(default_factory=list)
     invalid: list[tuple[str, str]] = field(default_factory=list)
     left: list[object] = field(default_factory=list)
+    where: Sequence[Where] = ()
 
     def lay_out(self, arguments: Sequence[Arguments]) -> None:
         """Bind arguments, which another side may have too, to outputs of its own."""
@@ -79,7 +80,7 @@ class Side:
         return replace(reader, call=call, read=read)
 
     def keep_left(self, reader: Reader) -> None:
-        """Keep what a timer has left of the first set, to be judged once all have read.
+        """Keep what a timer has left of the first set, to be judged once all have read, and where.
 
         Of graphs it is what each writes alone; of large outputs, of some that are chosen only now.
         """
@@ -89,6 +90,12 @@ class Side:
         fitting = max(1, _LEFT_BYTES // max(1, count_bytes(self.templates)))
         for replay in random.sample(reader.replays, k=min(fitting, len(reader.replays))):
             self.left.append(kept(replay()))
+        self.where = reader.where or self.where
+
+    def places_as_read(self) -> list[Place]:
+        """The places, each with the streams that it was read on."""
+        where = self.where or [each.where for each in self.places]
+        return [replace(place, where=each) for place, each in zip(self.places, where, strict=True)]
 
     def add_footprint(self, checked: Outcome) -> Outcome:
         """The outcome with what a call launches, and whatever else its run has left to see."""

@@ -192,7 +192,7 @@ class Bench:
                     self._refuse_memory(task, sides)
                 for side in sides:
                     with blaming(side):
-                        judge_alone(side.subject, side.places)
+                        judge_alone(side.subject, side.places_as_read())
                 _refuse_trespass(task, sides, trespass)
                 for side in sides:
                     with blaming(side):
@@ -286,7 +286,7 @@ def _find_memories(task: Task, sides: Sequence[Side]) -> list[str]:
     """Why the cell has no latency where a side remembers: for each side, or nothing."""
     for side in sides:
         with blaming(side):
-            memory = find_memory(side.subject, side.places, task.timing_seeds[0])
+            memory = find_memory(side.subject, side.places_as_read(), task.timing_seeds[0])
         if memory:
             blamed = SideError(side, InvalidTimingError(memory))
             return [said_of(each, blamed) for each in sides]

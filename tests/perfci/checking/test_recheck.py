@@ -2,8 +2,10 @@
 
 import json
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import scratch
 import torch
 from subjects import build_subject
+from torch import Tensor
 
 from perfci.checking import recheck
 from perfci.checking.check import Subject, WrongError, changed_input, draw, output_templates
@@ -247,6 +250,36 @@ def test_what_any_call_by_itself_writes_beside_its_output_is_found(tmp_path: Pat
     ]
     with pytest.raises(WrongError, match="writes outside of its output"):
         judge_alone(subject, places)
+
+
+def test_calls_are_judged_where_they_were_timed(tmp_path: Path) -> None:
+    """What is right elsewhere only is found out, in whichever place, and so is what remembers."""
+    inside: list[int] = []
+
+    @contextmanager
+    def where(number: int) -> Iterator[None]:
+        inside.append(number)
+        yield
+        inside.remove(number)
+
+    def wrong_inside(x: Tensor, a: float, b: float) -> Tensor:
+        return a * x + b + len(inside)
+
+    remembers = _answering_from_memory()
+
+    def remembers_inside(x: Tensor, a: float, b: float) -> Tensor:
+        return remembers(x, a, b) if inside else _honest(x, a, b)
+
+    subject, (_, *places) = _timed(tmp_path / "wrong", wrong_inside, wrong_inside)
+    judge_alone(subject, places)
+    for number, place in enumerate(places):
+        there = replace(place, where=partial(where, number))
+        with pytest.raises(WrongError, match="error"):
+            judge_alone(subject, [*places[:number], there, *places[number + 1 :]])
+        inside.clear()
+    subject, (_, place) = _timed(tmp_path / "remembers", remembers_inside)
+    assert find_memory(subject, [place], 1) == ""
+    assert "remembers" in find_memory(subject, [replace(place, where=partial(where, 0))], 1)
 
 
 def test_a_copy_that_answers_from_memory_is_found(tmp_path: Path) -> None:

@@ -135,6 +135,35 @@ def test_batches_take_turns_on_the_places_from_the_first_on() -> None:
 
 
 @pytest.mark.usefixtures("_never_late")
+def test_calls_can_be_made_where_they_were_read() -> None:
+    seen: list[tuple[int, int]] = []
+
+    def at(place: int) -> Callable[[], object]:
+        def call() -> None:
+            seen.append((place, torch.cuda.current_stream().cuda_stream))
+            torch.cuda._sleep(0)
+
+        return call
+
+    calls, *elsewhere = ([at(place)] for place in range(8))
+    reader = cuda_cold.open_reader(
+        Workload(calls=calls, set_bytes=1, device="cuda:0", elsewhere=elsewhere)
+    )
+    for _ in range(9):
+        reader.read()
+    read = set(seen)
+    seen.clear()
+    for _ in range(4):
+        for place, where in enumerate(reader.where):
+            with where():
+                at(place)()
+    assert len(seen) == 32
+    assert set(seen) <= read
+    assert len({stream for _, stream in seen}) > 8  # another one each time
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+
+
+@pytest.mark.usefixtures("_never_late")
 @pytest.mark.parametrize(("allocated_bytes", "count"), [(0, 72), (1 << 29, 2), (1 << 31, 1)])
 def test_batches_take_turns_on_streams_of_their_own(allocated_bytes: int, count: int) -> None:
     seen: list[int] = []

@@ -1,6 +1,8 @@
 """What is kept of one side to be judged once all timers have read, and how much of it."""
 
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,16 @@ def _side(root: Path, *, text: str = scratch.EAGER, kind: str = "py") -> Side:
 
 def _reader(*replays: Callable[[], object]) -> Reader:
     return Reader(call=lambda: None, read=lambda: [1.0], replays=replays)
+
+
+def test_what_is_judged_is_called_where_a_timer_has_read(tmp_path: Path) -> None:
+    """Though another timer comes after it, whose calls are made where they are."""
+    side = _side(tmp_path)
+    assert [each.where for each in side.places_as_read()] == [nullcontext]
+    side.keep_left(replace(_reader(), where=[suppress]))
+    side.keep_left(_reader())
+    (place,) = side.places_as_read()
+    assert place == replace(side.places[0], where=suppress)
 
 
 @pytest.mark.parametrize("wrong_at", [None, *range(8)])
