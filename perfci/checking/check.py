@@ -25,8 +25,9 @@ from perfci.checking.inputs import (
     snapshot,
 )
 from perfci.checking.numerics import (
-    Allowance,
+    Bound,
     Errors,
+    Truth,
     allowance,
     errors,
     fault,
@@ -75,15 +76,6 @@ class Subject(Problem):
         return None if self.tf32 else self.kernel.frozen.get((kind, self.case.name))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
-    """The right outputs for some arguments: judge (float64) and yardstick (own dtype)."""
-
-    judge: tuple[Tensor, ...]
-    yardstick: tuple[Tensor, ...]
-    magnitude: tuple[Tensor | None, ...]
-
-
 class WrongError(Exception):
     """A kernel's output is wrong: the status, the reason and the errors of its row."""
 
@@ -109,10 +101,10 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
         for seed in seeds:
             arguments = draw(subject, seed)
             before = _called(subject, arguments, templates)
-            truth = find_truth(subject, arguments)
+            truths = find_truth(subject, arguments)
             after = _called(subject, arguments, templates, delayed=True)
             for outputs in (before, after):
-                _raise_to(worst, judge(subject, outputs, truth))
+                _raise_to(worst, judge(subject, outputs, truths))
     except WrongError as wrong:
         _raise_to(worst, wrong.figures)
         return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
@@ -145,70 +137,59 @@ def output_templates(problem: Problem) -> tuple[Tensor, ...]:
     return tuple(torch.empty_like(each) for each in outputs)
 
 
-def find_truth(problem: Problem, arguments: Arguments) -> Truth:
-    """Judge and yardstick for some arguments; BadCaseError where either is not usable."""
+def find_truth(problem: Problem, arguments: Arguments) -> tuple[Truth, ...]:
+    """What each output should be for some arguments; BadCaseError where that is not usable."""
     reference = problem.reference
-    yardstick = refer(problem, arguments)
+    yardsticks = refer(problem, arguments)
     exact = refer(problem, as_float64(arguments))
-    judge_outputs = tuple(each.double() for each in exact)
-    for truth, yard in zip(judge_outputs, yardstick, strict=True):
+    judges = tuple(each.double() for each in exact)
+    for truth, yard in zip(judges, yardsticks, strict=True):
         if bool((torch.isfinite(truth) != torch.isfinite(yard)).any()):
             raise BadCaseError("the reference is finite in float64 and not in the case's dtype")
-    magnitude: tuple[Tensor | None, ...] = (None,) * len(yardstick)
+    magnitudes: tuple[Tensor | None, ...] = (None,) * len(judges)
     if reference.magnitude is not None:
-        magnitude = as_tuple(reference.magnitude(*as_float64(arguments).values()))
-    return Truth(judge=judge_outputs, yardstick=yardstick, magnitude=magnitude)
+        magnitudes = as_tuple(reference.magnitude(*as_float64(arguments).values()))
+    depth = 1
+    if reference.depth is not None:
+        depth = call_wanted(reference.depth, case_arguments(problem.case))
+    return tuple(
+        Truth(
+            judge=truth,
+            yardstick=yard,
+            allowed=allowance(truth, magnitude, depth=depth, dtype=yard.dtype),
+        )
+        for truth, yard, magnitude in zip(judges, yardsticks, magnitudes, strict=True)
+    )
 
 
-def judge(subject: Subject, outputs: object, truth: Truth) -> dict[str, float]:
+def judge(subject: Subject, outputs: object, truths: Sequence[Truth]) -> dict[str, float]:
     """The errors of outputs by metric name; WrongError where they are not right."""
-    actual = _plain_tensors(outputs, truth.yardstick)
+    actual = _plain_tensors(outputs, [each.yardstick for each in truths])
     figures: dict[str, float] = {}
-    for index, each in enumerate(actual):
-        exact, yard = truth.judge[index], truth.yardstick[index]
-        _widen(figures, "", errors(each, exact))
-        _widen(figures, "yardstick_", errors(yard, exact))
-        if wrong := fault_at(subject, truth, index, each):
+    for index, (each, truth) in enumerate(zip(actual, truths, strict=True)):
+        own = errors(each, truth.judge)
+        _widen(figures, "", own)
+        _widen(figures, "yardstick_", truth.yardstick_errors)
+        if wrong := fault(each, truth, own=own, bound=bound_at(subject, truths, index)):
             prefix = f"output {index}: " if len(actual) > 1 else ""
             raise WrongError(Status.WRONG_VALUES, prefix + wrong, figures)
     return figures
 
 
-def fault_at(subject: Subject, truth: Truth, index: int, actual: Tensor) -> str:
-    """What is wrong with the values of one output, in one line; empty where they are right."""
-    exact = truth.judge[index]
-    allowed = allowance_at(subject, truth, index)
+def bound_at(subject: Subject, truths: Sequence[Truth], index: int) -> Bound:
+    """How far one output may be off at the inputs that the truths are of."""
     tolerance = subject.kernel.tolerance(subject.case.dtype).tightened(subject.tolerance)
     frozen = subject.frozen
     if frozen is None:
-        bound = yardstick_bound(
-            truth.yardstick[index],
-            exact,
-            tolerance=tolerance,
-            outliers=subject.case.distribution == "outliers",
-        )
-    elif len(frozen.outputs) != len(truth.judge):
+        outliers = subject.case.distribution == "outliers"
+        return yardstick_bound(truths[index], tolerance=tolerance, outliers=outliers)
+    if len(frozen.outputs) != len(truths):
         bounded = units.count_things(len(frozen.outputs), "output")
         raise BadCaseError(
             f"{BOUNDS_FILE} bounds {bounded}, the reference has "
-            f"{len(truth.judge)}; freeze again: perfci check --freeze"
+            f"{len(truths)}; freeze again: perfci check --freeze"
         )
-    else:
-        bound = frozen_bound(frozen.outputs[index], allowed, tolerance=tolerance)
-    return fault(actual, exact, allowed=allowed, bound=bound)
-
-
-def allowance_at(problem: Problem, truth: Truth, index: int) -> Allowance:
-    """What rounding allows one output at the inputs that the truth is of."""
-    depth = 1
-    if problem.reference.depth is not None:
-        depth = call_wanted(problem.reference.depth, case_arguments(problem.case))
-    return allowance(
-        truth.judge[index],
-        truth.magnitude[index],
-        depth=depth,
-        dtype=truth.yardstick[index].dtype,
-    )
+    return frozen_bound(frozen.outputs[index], truths[index].allowed, tolerance=tolerance)
 
 
 def refer(problem: Problem, arguments: Arguments) -> tuple[Tensor, ...]:

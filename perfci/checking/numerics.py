@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -64,13 +65,13 @@ def errors(actual: Tensor, judge: Tensor) -> Errors:
         truth = torch.where(finite, exact.double(), 0.0)
         distance = torch.where(finite, (part.double() - truth).abs(), 0.0)
         relative = distance / truth.abs().clamp_min(torch.finfo(torch.float64).tiny)
-        sums = distance.sum(), distance.square().sum(), finite.sum().double()
-        figures.append(torch.stack((distance.max(), relative.max(), *sums)))
+        parts = distance.sum(), distance.square().sum(), finite.sum().double()
+        figures.append(torch.stack((distance.max(), relative.max(), *parts)))
     if not figures:
         return Errors(max_abs=0.0, mean_abs=0.0, rms=0.0, max_rel=0.0)
     every = torch.stack(figures)
-    max_abs, max_rel = every[:, :2].amax(dim=0).tolist()
-    total, squares, count = every[:, 2:].sum(dim=0).tolist()
+    largest, sums = every[:, :2].amax(dim=0), every[:, 2:].sum(dim=0)
+    max_abs, max_rel, total, squares, count = torch.cat((largest, sums)).tolist()
     count = max(1.0, count)
     return Errors(
         max_abs=max_abs, mean_abs=total / count, rms=math.sqrt(squares / count), max_rel=max_rel
@@ -93,7 +94,7 @@ def is_rounded(actual: Tensor, other: Tensor) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Allowance:
     """What rounding allows each element: ``share`` of the magnitude of ``scale`` there."""
 
@@ -103,12 +104,43 @@ class Allowance:
     @property
     def largest(self) -> float:
         """The largest of all elements."""
-        return self.share * sizes(self.scale).max_abs
+        return self.share * self._sizes.max_abs
 
     @property
     def rms(self) -> float:
         """The root mean square over the elements."""
-        return self.share * sizes(self.scale).rms
+        return self.share * self._sizes.rms
+
+    @cached_property
+    def _sizes(self) -> Errors:
+        return sizes(self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """What one output should be: by the judge (float64), by the yardstick (its own dtype).
+
+    What follows from them is computed once, however many outputs are held against it.
+    """
+
+    judge: Tensor
+    yardstick: Tensor
+    allowed: Allowance
+
+    @cached_property
+    def yardstick_errors(self) -> Errors:
+        """How far the library itself is off."""
+        return errors(self.yardstick, self.judge)
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether the judge is so everywhere."""
+        return all(bool(torch.isfinite(part).all()) for _, (part,) in _pieces(self.judge))
+
+    @cached_property
+    def rounding_rms(self) -> float:
+        """The root mean square of what rounding the judge to the output's dtype may move."""
+        return unit_roundoff(self.yardstick.dtype) * sizes(self.judge).rms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,15 +164,13 @@ def allowance(
     return Allowance(scale=judge if magnitude is None else magnitude, share=share)
 
 
-def yardstick_bound(
-    yardstick: Tensor, judge: Tensor, *, tolerance: Tolerance, outliers: bool = False
-) -> Bound:
+def yardstick_bound(truth: Truth, *, tolerance: Tolerance, outliers: bool = False) -> Bound:
     """What a result may be off by, by the library's own errors at the same inputs.
 
     With ``outliers`` the root-mean-square rule is wider: behind an outlier every partial sum is
     rounded at its magnitude, so that the order of summation alone moves the error several times.
     """
-    yard = errors(yardstick, judge)
+    yard = truth.yardstick_errors
     ratio = tolerance.rms_ratio * (_OUTLIER_SLACK if outliers else 1.0)
     return Bound(
         largest=tolerance.max_ratio * yard.max_abs,
@@ -158,20 +188,28 @@ def frozen_bound(frozen: OutputBound, allowed: Allowance, *, tolerance: Toleranc
     )
 
 
-def fault(actual: Tensor, judge: Tensor, *, allowed: Allowance, bound: Bound) -> str:
-    """What is wrong with a result's values, in one line; empty where they are right."""
+def fault(actual: Tensor, truth: Truth, *, own: Errors, bound: Bound) -> str:
+    """What is wrong with a result's values, in one line; empty where they are right.
+
+    ``own`` are its errors.
+    """
+    all_finite = truth.is_finite and math.isfinite(own.max_abs)
+    wrong = "" if all_finite else _find_not_finite(actual, truth.judge)
+    if wrong := wrong or _find_far(actual, truth, least=bound.largest):
+        return wrong
+    bound_rms = max(bound.rms, truth.rounding_rms)
+    if not own.rms <= bound_rms:
+        return f"root-mean-square error {own.rms:.3g} above {bound_rms:.3g} ({bound.reason})"
+    return ""
+
+
+def _find_not_finite(actual: Tensor, judge: Tensor) -> str:
+    """Where one is NaN or infinite and the other is not so; empty where nowhere."""
     for name, mask in (("NaN", torch.isnan), ("+inf", torch.isposinf), ("-inf", torch.isneginf)):
         where = _find_differences(mask, actual, judge)
         if where:
             note = _UNWRITTEN if name == "NaN" else ""
             return f"{name} where the reference has none, or none where it has, {where}{note}"
-    far = _find_far(actual, judge, scale=allowed.scale, share=allowed.share, least=bound.largest)
-    if far:
-        return far
-    own = errors(actual, judge)
-    rms_bound = max(bound.rms, unit_roundoff(actual.dtype) * sizes(judge).rms)
-    if not own.rms <= rms_bound:
-        return f"root-mean-square error {own.rms:.3g} above {rms_bound:.3g} ({bound.reason})"
     return ""
 
 
@@ -183,19 +221,20 @@ def _find_differences(mask: Callable[[Tensor], Tensor], actual: Tensor, judge: T
     return wrong.describe(judge.numel())
 
 
-def _find_far(actual: Tensor, judge: Tensor, *, scale: Tensor, share: float, least: float) -> str:
-    """The largest error, and where errors are above max(share × scale, least); empty if nowhere."""
+def _find_far(actual: Tensor, truth: Truth, *, least: float) -> str:
+    """The largest error that is above what is allowed or ``least``, and where such are, if any."""
     wrong, worst = _Wrong(), (0.0, 0.0)
-    for start, (part, exact, terms) in _pieces(actual, judge, scale):
+    allowed = truth.allowed
+    for start, (part, exact, terms) in _pieces(actual, truth.judge, allowed.scale):
         finite = torch.isfinite(exact)
         distance = torch.where(finite, (part.double() - exact).abs(), 0.0)
-        bound = (terms.double().abs() * share).clamp_min(least)
-        wrong.add(finite & ~(distance <= bound), start)
-        if distance.numel():
-            farthest = distance.argmax()
+        bound = (terms.double().abs() * allowed.share).clamp_min(least)
+        far = finite & ~(distance <= bound)
+        if wrong.add(far, start):
+            farthest = torch.where(far, distance, 0.0).argmax()
             error, limit = (float(each.flatten()[farthest]) for each in (distance, bound))
             worst = max(worst, (error, limit))
-    where = wrong.describe(judge.numel())
+    where = wrong.describe(truth.judge.numel())
     return where and f"error {worst[0]:.3g} above its bound {worst[1]:.3g} {where}"
 
 
@@ -206,13 +245,14 @@ class _Wrong:
         self._count = 0
         self._first: list[int] = []
 
-    def add(self, wrong: Tensor, start: Sequence[int]) -> None:
-        """Take in the mask of a piece that starts there."""
+    def add(self, wrong: Tensor, start: Sequence[int]) -> bool:
+        """Take in the mask of a piece that starts there; whether any of it is wrong."""
         count = int(wrong.sum())
         if count:
             first = [at + int(each) for at, each in zip(start, wrong.nonzero()[0], strict=True)]
             self._first = min(self._first, first) if self._count else first
             self._count += count
+        return count > 0
 
     def describe(self, total: int) -> str:
         """How many of all elements are wrong and the first of them; empty where none is."""

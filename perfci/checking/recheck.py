@@ -17,7 +17,6 @@ from torch import Tensor
 
 from perfci.checking.check import (
     Subject,
-    Truth,
     WrongError,
     changed_input,
     draw,
@@ -26,6 +25,7 @@ from perfci.checking.check import (
     synchronise,
 )
 from perfci.checking.inputs import Arguments
+from perfci.checking.numerics import Truth
 from perfci.checking.outputs import GuardedOutputs
 from perfci.entry import Call
 from perfci.history.model import Status
@@ -82,9 +82,9 @@ def judge_left(subject: Subject, left: Sequence[object], seed: int) -> None:
     Raises WrongError.
     """
     if left:
-        truth = find_truth(subject, draw(subject, seed))
+        truths = find_truth(subject, draw(subject, seed))
         for returned in left:
-            judge(subject, returned, truth)
+            judge(subject, returned, truths)
 
 
 def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
@@ -101,17 +101,19 @@ def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
     count = len(places[0].arguments)
     for looked, index in enumerate(random.sample(range(count), k=min(_ALONE, count))):
         fresh = draw(subject, random.getrandbits(_SEED_BITS))
-        truth = find_truth(subject, fresh)
+        truths = find_truth(subject, fresh)
         for place in places[:1] if looked else places:
             if looked:
                 with place.where():
                     place.calls[index]()
             else:
                 _wipe(place)
-            _judge_call(subject, place, index, fresh, truth)
+            _judge_call(subject, place, index, fresh, truths)
 
 
-def _judge_call(subject: Subject, place: Place, index: int, fresh: Arguments, truth: Truth) -> None:
+def _judge_call(
+    subject: Subject, place: Place, index: int, fresh: Arguments, truths: Sequence[Truth]
+) -> None:
     """Judge one call on contents that are written to its arguments before. Raises WrongError."""
     given = place.arguments[index]
     refill(given, fresh)
@@ -120,7 +122,7 @@ def _judge_call(subject: Subject, place: Place, index: int, fresh: Arguments, tr
     synchronise(subject.device)
     if changed := changed_input(given, fresh):
         raise WrongError(Status.WRONG_VALUES, f"changes its input '{changed}'")
-    judge(subject, returned, truth)
+    judge(subject, returned, truths)
     _require_inside(place)
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from perfci.checking.check import Subject, draw, fault_at, find_truth, output_templates, refer
-from perfci.checking.numerics import is_rounded
+from perfci.checking.check import Subject, bound_at, draw, find_truth, output_templates, refer
+from perfci.checking.numerics import errors, fault, is_rounded
 from perfci.declaration import GENERAL_RULE
 
 
@@ -24,12 +24,15 @@ def find_weakness(subject: Subject, seed: int, other_seed: int) -> str:
     own = replace(subject, tf32=False, tolerance=GENERAL_RULE)
     output_templates(own)  # which sees that the reference can be gone by
     stale = refer(own, draw(own, other_seed))
-    truth = find_truth(own, draw(own, seed))
-    for index, yardstick in enumerate(truth.yardstick):
-        if yardstick.numel() == 0:
+    truths = find_truth(own, draw(own, seed))
+    for index, truth in enumerate(truths):
+        if truth.yardstick.numel() == 0:
             continue
-        for name, wrong in _wrong_outputs(yardstick, stale[index]):
-            if not is_rounded(wrong, yardstick) and not fault_at(own, truth, index, wrong):
+        bound = bound_at(own, truths, index)
+        for name, wrong in _wrong_outputs(truth.yardstick, stale[index]):
+            off = errors(wrong, truth.judge)
+            accepted = not fault(wrong, truth, own=off, bound=bound)
+            if accepted and not is_rounded(wrong, truth.yardstick):
                 return name
     return ""
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import torch
 
-from perfci.checking.check import BadCaseError, Problem, Truth, allowance_at, draw, find_truth
-from perfci.checking.numerics import errors
+from perfci.checking.check import BadCaseError, Problem, draw, find_truth
+from perfci.checking.numerics import Truth
 from perfci.error_bounds import OutputBound
 from perfci.history.model import Status
 from perfci.outcome import Outcome
@@ -40,13 +40,11 @@ def _one_thread() -> Iterator[None]:
 
 def _bounds(problem: Problem, seed: int) -> list[OutputBound]:
     # A function of its own, so that no seed's tensors are kept while the next one's are made.
-    truth = find_truth(problem, draw(problem, seed))
-    return [_bound(problem, truth, index) for index in range(len(truth.judge))]
+    return [_bound(each) for each in find_truth(problem, draw(problem, seed))]
 
 
-def _bound(problem: Problem, truth: Truth, index: int) -> OutputBound:
-    own = errors(truth.yardstick[index], truth.judge[index])
-    allowed = allowance_at(problem, truth, index)
+def _bound(truth: Truth) -> OutputBound:
+    own, allowed = truth.yardstick_errors, truth.allowed
     return OutputBound(
         largest=_over(own.max_abs, allowed.largest),
         rms=_over(own.rms, allowed.rms),

@@ -47,11 +47,11 @@ def test_an_error_that_is_no_number_is_never_recorded_as_none(tmp_path: Path) ->
 def test_one_output_that_is_no_number_outweighs_the_others(tmp_path: Path) -> None:
     subject = _subject(tmp_path, scratch.EAGER)
     arguments = draw_inputs(subject.reference, subject.case, device="cpu", seed=1)
-    truth = find_truth(subject, arguments)
-    outputs = truth.yardstick[0].clone()
+    (truth,) = find_truth(subject, arguments)
+    outputs = truth.yardstick.clone()
     outputs[3] = math.nan
     with pytest.raises(WrongError) as caught:
-        judge(subject, outputs, truth)
+        judge(subject, outputs, [truth])
     assert math.isnan(caught.value.figures["max_abs_error"])
     assert math.isfinite(caught.value.figures["yardstick_max_abs_error"])
 

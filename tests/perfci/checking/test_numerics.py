@@ -11,6 +11,7 @@ from torch import Tensor
 
 from perfci.checking import numerics
 from perfci.checking.numerics import (
+    Truth,
     allowance,
     errors,
     fault,
@@ -36,12 +37,13 @@ def _fault(
     tolerance: Tolerance | None = None,
 ) -> str:
     library = judge.to(actual.dtype) if yardstick is None else yardstick
-    return fault(
-        actual,
-        judge,
+    truth = Truth(
+        judge=judge,
+        yardstick=library,
         allowed=allowance(judge, magnitude, depth=depth, dtype=actual.dtype),
-        bound=yardstick_bound(library, judge, tolerance=tolerance or Tolerance()),
     )
+    bound = yardstick_bound(truth, tolerance=tolerance or Tolerance())
+    return fault(actual, truth, own=errors(actual, judge), bound=bound)
 
 
 @given(_ROWS)
@@ -137,6 +139,15 @@ def test_depth_widens_the_bound_by_its_root() -> None:
     actual[0] = 1 - 5 * unit_roundoff(torch.float32)
     assert "above its bound" in _fault(actual, judge, depth=16)
     assert _fault(actual, judge, depth=36) == ""
+
+
+def test_the_error_that_is_told_is_one_above_its_bound() -> None:
+    """Though a larger one is within its own, where larger terms are summed."""
+    unit = unit_roundoff(torch.float32)
+    judge = torch.tensor([2.0**20, 1.0, 1.0], dtype=torch.float64)
+    actual = judge - torch.tensor([2.0**20 * unit, 4 * unit, 2 * unit])
+    words = _fault(actual.float(), judge)
+    assert words == "error 2.38e-07 above its bound 5.96e-08 at 2 of 3 elements, first at [1]"
 
 
 def test_integers_and_booleans_must_be_equal() -> None:
