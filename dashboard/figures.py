@@ -373,7 +373,7 @@ def _figures(point: Point) -> list[str]:
     if latency is not None:
         interval = f", 95 % interval {describe_interval(latency)}" if latency.interval_ns else ""
         rows.append(f"latency {units.format_latency(latency.typical_ns)}{interval}")
-        rows.append(describe_passes(latency))
+        rows.append(describe_passes(latency.span))
     return rows + _errors(point)
 
 

@@ -27,6 +27,21 @@ _BISECTIONS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PassSpan:
+    """Between what the passes behind a latency lie: how many, how many far from it, their ends."""
+
+    count: int
+    far: int
+    lowest_ns: float
+    highest_ns: float
+
+    @property
+    def is_beyond_trimming(self) -> bool:
+        """Whether more lie far off than a trimmed mean leaves out at either end."""
+        return self.far > int(TRIMMED_SHARE * self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencySummary:
     """The latency of one measurement, in nanoseconds, by its passes that are not in quarantine.
 
@@ -46,10 +61,9 @@ class LatencySummary:
         return None if self.interval_ns is None else self.interval_ns[1] / self.typical_ns - 1.0
 
     @property
-    def far_passes(self) -> int:
-        """How many passes lie far from the latency: so many the figure does not speak for."""
-        low_ns, high_ns = self.typical_ns / FAR, self.typical_ns * FAR
-        return sum(not low_ns <= each <= high_ns for each in self.pass_means_ns)
+    def span(self) -> PassSpan:
+        """Between what its passes lie; those that are far from it the figure does not speak for."""
+        return span_of(self.typical_ns, self.pass_means_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +95,17 @@ class Trimmed:
         """The standard deviation of normal readings whose trimmed mean has this variance."""
         cost = TRIMMED_VARIANCE if self.kept < self.count else 1.0
         return math.sqrt(self.variance * self.count / cost)
+
+
+def span_of(typical_ns: float, pass_means_ns: Sequence[float]) -> PassSpan:
+    """Between what passes lie, and how many of them far from a latency. ValueError without any."""
+    low_ns, high_ns = typical_ns / FAR, typical_ns * FAR
+    return PassSpan(
+        count=len(pass_means_ns),
+        far=sum(not low_ns <= each <= high_ns for each in pass_means_ns),
+        lowest_ns=min(pass_means_ns),
+        highest_ns=max(pass_means_ns),
+    )
 
 
 def interquartile_mean(samples_ns: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from perfci.history.latency import LatencySummary
+from perfci.history.latency import LatencySummary, PassSpan
 
 OWN_ENVIRONMENT = "own environment"
 """By this name an identity has a digest of the environment that a side of a comparison brought."""
@@ -374,13 +374,17 @@ class Comparison:
     ``paired_passes`` counts the passes that held both sides; without any, the sides were measured
     apart. ``is_studied`` says that the noise of this cell was measured on its testbed; it is
     assumed otherwise. ``waits`` says that more passes may decide what these left open.
+    ``baseline_passes`` and ``contender_passes`` are those behind ``baseline_ns`` and
+    ``contender_ns``.
     """
 
     key: SeriesKey
     verdict: Verdict
     reason: str = ""
     baseline_ns: float | None = None
+    baseline_passes: PassSpan | None = None
     contender_ns: float | None = None
+    contender_passes: PassSpan | None = None
     ratio: float | None = None
     interval: tuple[float, float] | None = None
     smallest_visible_change: float | None = None

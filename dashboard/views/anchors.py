@@ -63,7 +63,7 @@ def _reading(cell: Cell | None) -> Component:
         mark = components.status_mark(cell.status)
         return html.Td(mark, className="number", title=cell.message or None)
     latency = None if cell is None else cell.latency
-    title = "" if latency is None else describe_passes(latency)
+    title = "" if latency is None else describe_passes(latency.span)
     return html.Td(write_latency(latency), className="number", title=title)
 
 

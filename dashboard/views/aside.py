@@ -48,7 +48,7 @@ def show_point(point: Point | None) -> Component:
     else:
         text = components.status_mark(point.status)
     message = point.cell.message if point.cell is not None else ""
-    told = ("" if latency is None else describe_passes(latency), message)
+    told = ("" if latency is None else describe_passes(latency.span), message)
     return html.Td(
         dcc.Link(text, href=urls.run_url(point.run.run_id)),
         className="number",

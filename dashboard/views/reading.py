@@ -86,7 +86,7 @@ def _explain(snapshot: Snapshot, cell: Cell, comparison: Comparison | None) -> s
     if cell.latency is not None:
         if cell.latency.interval_ns is not None:
             lines.append(f"95 % interval {describe_interval(cell.latency)}")
-        lines.append(describe_passes(cell.latency))
+        lines.append(describe_passes(cell.latency.span))
     if cell.message:
         lines.append(cell.message)
     if comparison is not None and comparison.ratio is not None and len(snapshot.runs) > 1:

@@ -258,7 +258,7 @@ def _row(state: RunState, entry: Entry, testbed: str) -> Component:
             html.Td(
                 write_latency(latency),
                 className="number",
-                title="" if latency is None else describe_passes(latency),
+                title="" if latency is None else describe_passes(latency.span),
             ),
             html.Td(interval, className="number"),
             html.Td(pass_count, className="number"),

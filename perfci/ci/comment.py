@@ -23,7 +23,16 @@ from perfci.reports.gate import (
     find_drift,
     find_others,
 )
-from perfci.reports.markdown import count_cut, escape, folded, write_environment, write_list
+from perfci.reports.markdown import (
+    add_left_out,
+    count_cut,
+    describe_far,
+    escape,
+    folded,
+    write_environment,
+    write_list,
+)
+from perfci.reports.passes import HEADING_OF_SIDES, write_baseline, write_change
 
 LONGEST_BYTES = 65_000
 """GitHub takes 65,536 characters of a comment, 65,535 of a check run: with room for the mark."""
@@ -173,7 +182,8 @@ def _write_cells(ruling: Ruling, rows: int) -> Iterator[str]:
     names_runner = len(ruling.reports) > 1
     yield _write_table(loud, rows, names_runner=names_runner)
     title = f"{units.format_count(len(quiet))} unchanged"
-    yield folded(title, _write_table(quiet, rows, names_runner=names_runner), fold=True)
+    table = _write_table(quiet, rows, names_runner=names_runner)
+    yield folded(title, add_left_out(table, [cell for _, cell in quiet]), fold=True)
     same = len(cells) - len(measured)
     yield f"{describe_same(same)}." if same else ""
     checked = sum(gate.checked for gate in _gates(ruling))
@@ -189,10 +199,10 @@ def _write_table(cells: Sequence[tuple[str, JudgedCell]], rows: int, *, names_ru
         reason = escape(give_reason(cell, _differences_of(cell)))
         row = (
             _unbroken(write_verdict(cell.verdict)) + (" (accepted)" if cell.accepted else ""),
-            _unbroken(units.format_change(cell.ratio)),
+            _unbroken(write_change(cell)),
             escape(name_cell(cell)) + (f"<br><sub>{reason}</sub>" if reason else ""),
             *([escape(runner)] if names_runner else []),
-            _unbroken(units.format_latency(cell.baseline_ns)),
+            _unbroken(write_baseline(cell)),
             _unbroken(units.format_interval(cell.interval)),
         )
         lines.append(f"| {' | '.join(row)} |")
@@ -214,6 +224,7 @@ def _write_details(ruling: Ruling, rows: int) -> Iterator[tuple[str, str]]:
     if commands:
         cut = count_cut(len(commands) - rows)
         yield "To see it again", "\n".join(["```", *commands[:rows], "```", *cut])
+    yield HEADING_OF_SIDES, write_list("", [*_find_far(ruling)], rows)
     yield (
         "Geometric means, of the cells timed on both sides",
         write_list("", [*_find_means(ruling)], rows),
@@ -247,6 +258,11 @@ def _find_commands(ruling: Ruling) -> list[str]:
 def _as_code(text: str) -> str:
     """A word from outside within a block of code, which it cannot end."""
     return one_line(text).replace("`", "'")
+
+
+def _find_far(ruling: Ruling) -> Iterator[str]:
+    for runner, cell in ruling.cells:
+        yield from describe_far(cell, f"{name_cell(cell)} on {runner}")
 
 
 def _find_means(ruling: Ruling) -> Iterator[str]:

@@ -36,7 +36,7 @@ from perfci.decision.pairs import (
     measured_together,
     read_runs,
     sort_out,
-    typical_ns,
+    without_change,
 )
 from perfci.history.model import Cell, Comparison, Environment, RunSummary, SeriesKey, Verdict
 from perfci.history.order import is_whole
@@ -202,12 +202,8 @@ def _compare_timed(
         beyond = math.log1p(threshold)
         verdict, reason = _decide(low, high, beyond, significant=p_value <= alpha)
         visible = least_change(change, threshold=threshold, alpha=alpha, family=len(cells))
-        comparison = Comparison(
-            key=pair.key,
-            verdict=verdict,
-            reason=reason,
-            baseline_ns=typical_ns(pair.baseline),
-            contender_ns=typical_ns(pair.contender),
+        comparison = replace(
+            without_change(pair, verdict, reason),
             ratio=to_ratio(change.mean),
             interval=(to_ratio(low), to_ratio(high)),
             smallest_visible_change=to_ratio(visible) - 1.0,

@@ -32,7 +32,7 @@ All else is *inconclusive*.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from perfci.decision.compare import (
     floor_of_processes,
     to_ratio,
 )
-from perfci.decision.pairs import Pair, measured_together, sort_out, typical_ns
+from perfci.decision.pairs import Pair, measured_together, sort_out, without_change
 from perfci.decision.rule import (
     FEWEST_FRESH,
     LOOKS,
@@ -150,13 +150,8 @@ def _in_order(pair: Pair, baseline: Side, contender: Side) -> tuple[Pair, np.nda
 
 
 def _without_passes(pair: Pair) -> Comparison:
-    return Comparison(
-        key=pair.key,
-        verdict=Verdict.INCONCLUSIVE,
-        reason="the sides were not measured in the same passes",
-        baseline_ns=typical_ns(pair.baseline),
-        contender_ns=typical_ns(pair.contender),
-    )
+    reason = "the sides were not measured in the same passes"
+    return without_change(pair, Verdict.INCONCLUSIVE, reason)
 
 
 def _judge_timed(
@@ -196,12 +191,8 @@ def _comparison(cell: _Timed, index: int, ruling: Ruling, family: Family) -> Com
     mean, half = float(ruling.mean[index]), float(ruling.half[index])
     is_suspected = _is_suspected(index, ruling, family)
     verdict, reason = _verdict(index, ruling, family, passes=cell.ratios.size)
-    return Comparison(
-        key=cell.pair.key,
-        verdict=verdict,
-        reason=reason,
-        baseline_ns=typical_ns(cell.pair.baseline),
-        contender_ns=typical_ns(cell.pair.contender),
+    return replace(
+        without_change(cell.pair, verdict, reason),
         ratio=to_ratio(mean),
         interval=(to_ratio(mean - half), to_ratio(mean + half)),
         smallest_visible_change=(

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfci.history.latency import LatencySummary
+from perfci.history.latency import LatencySummary, PassSpan, span_of
 from perfci.history.model import Cell, Comparison, SeriesKey, Status, Verdict
 from perfci.quarantine import is_shared
 
@@ -56,7 +56,7 @@ def sort_out(
         if obstacle is None:
             timed.append(pair)
         else:
-            untimed.append(_compare_untimed(pair, *obstacle))
+            untimed.append(without_change(pair, *obstacle))
     return timed, untimed
 
 
@@ -117,9 +117,30 @@ def typical_ns(cells: Sequence[Cell]) -> float | None:
     return math.exp(math.fsum(logarithms) / len(logarithms))
 
 
+def without_change(pair: Pair, verdict: Verdict, reason: str) -> Comparison:
+    """A comparison of what each side has by itself: its latency, and its passes."""
+    return Comparison(
+        key=pair.key,
+        verdict=verdict,
+        reason=reason,
+        baseline_ns=typical_ns(pair.baseline),
+        baseline_passes=_find_span(pair.baseline),
+        contender_ns=typical_ns(pair.contender),
+        contender_passes=_find_span(pair.contender),
+    )
+
+
 def read_runs(cells: Sequence[Cell]) -> list[tuple[float, ...]]:
     """The interquartile means of each run's passes, in nanoseconds, of runs that have any."""
     return [each.pass_means_ns for each in _latencies(cells)]
+
+
+def _find_span(cells: Sequence[Cell]) -> PassSpan | None:
+    """Between what the passes of all runs lie around their latency; None where there is none."""
+    latency_ns = typical_ns(cells)
+    if latency_ns is None:
+        return None
+    return span_of(latency_ns, [mean_ns for run in read_runs(cells) for mean_ns in run])
 
 
 def _latencies(cells: Sequence[Cell]) -> list[LatencySummary]:
@@ -195,16 +216,6 @@ def _look_elsewhere(
             other = f"timed by {each.contract} there, which is not compared with {key.contract}"
             return Verdict.INCOMPARABLE, f"{lack}: {other}"
     return verdict, lack
-
-
-def _compare_untimed(pair: Pair, verdict: Verdict, reason: str) -> Comparison:
-    return Comparison(
-        key=pair.key,
-        verdict=verdict,
-        reason=reason,
-        baseline_ns=typical_ns(pair.baseline),
-        contender_ns=typical_ns(pair.contender),
-    )
 
 
 def _passed(pair: Pair) -> list[Cell]:

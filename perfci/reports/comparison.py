@@ -9,6 +9,12 @@ from perfci.history.model import Comparison, Verdict
 from perfci.reports.columns import Column, lay_out, wrap
 from perfci.reports.differences import SAME_CODE, Differences, is_choice
 from perfci.reports.moves import moves_table
+from perfci.reports.passes import (
+    describe_left_out,
+    far_table_of_sides,
+    write_baseline,
+    write_change,
+)
 from perfci.reports.text import Reason, head, list_shared_reasons, note, paint
 
 _VERDICTS = {
@@ -46,7 +52,8 @@ def comparison_table(
     """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
 
     The baseline's latency is a mean over its passes and runs; change and interval are the
-    contender's against it. Of a cell that got slower or faster it is said what differs in its code.
+    contender's against it. A mark says that passes of a side lie far from its latency, and a table
+    below says where. Of a cell that got slower or faster it is said what differs in its code.
     Those of the anchors stand apart at the end and are not counted. ``load`` is the sentence that
     says how busy the machine was, where it was. What is counted at the end are all cells: also
     those of ``besides``, of which nothing else is written, and ``checked`` that are right and not
@@ -77,6 +84,8 @@ def comparison_table(
     ]
     lines += list_shared_reasons(told, "cell")
     lines += moves_table(anchors)
+    lines += far_table_of_sides([*ordered, *anchors])
+    lines += note(describe_left_out(ordered))
     lines += note(load)
     lines += _name_assumption(ordered)
     return [*lines, *wrap(_count_cells([*ordered, *besides], checked), indent=0)]
@@ -95,8 +104,8 @@ def _write_comparison(comparison: Comparison) -> tuple[str, ...]:
     return (
         comparison.key.variant,
         comparison.key.case,
-        units.format_latency(comparison.baseline_ns),
-        units.format_change(comparison.ratio),
+        write_baseline(comparison),
+        write_change(comparison),
         units.format_interval(comparison.interval),
         write_verdict(comparison.verdict),
     )

@@ -26,6 +26,14 @@ from perfci.reports.gate import (
     find_others,
     write_best,
 )
+from perfci.reports.passes import (
+    HEADING_OF_SIDES,
+    describe_left_out,
+    describe_passes,
+    find_far,
+    write_baseline,
+    write_change,
+)
 from perfci.reports.text import name_commit
 
 GITHUB_LIMIT = 60_000
@@ -83,7 +91,11 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
         write_environment(gate.environment_change),
         write_list("The head changes the rules. Nothing of it counts here:", gate.changes, rows),
         _write_table(loud, differences, rows),
-        folded(f"{len(quiet)} unchanged", _write_table(quiet, differences, rows), fold=fold),
+        folded(
+            f"{len(quiet)} unchanged",
+            add_left_out(_write_table(quiet, differences, rows), quiet),
+            fold=fold,
+        ),
         _write_same(gate),
         f"{describe_checked(gate.checked)}." if gate.checked else "",
         escape(describe_load(gate)),
@@ -122,8 +134,8 @@ def _write_table(comparisons: Sequence[Comparison], differences: Differences, ro
     for each in comparisons[:rows]:
         cells = (
             escape(name_cell(each)),
-            units.format_latency(each.baseline_ns),
-            units.format_change(each.ratio),
+            write_baseline(each),
+            write_change(each),
             units.format_interval(each.interval),
             write_verdict(each.verdict),
             escape(give_reason(each, differences)),
@@ -138,6 +150,9 @@ def _details(gate: Gate, differences: Differences, rows: int) -> Iterator[tuple[
     if commands:
         cut = count_cut(len(commands) - rows)
         yield "To see it again", "\n".join(["```", *commands[:rows], "```", *cut])
+    ordered = sort_worst_first(gate.comparisons)
+    far = [said for each in ordered for said in describe_far(each, name_cell(each))]
+    yield HEADING_OF_SIDES, write_list("", far, rows)
     means = [
         f"{each.kernel} {each.contract}: {units.format_change(each.ratio)} over "
         f"{units.count_things(each.count, 'cell')}"
@@ -145,8 +160,7 @@ def _details(gate: Gate, differences: Differences, rows: int) -> Iterator[tuple[
     ]
     yield "Geometric means, of the cells timed on both sides", write_list("", means, rows)
     others = [
-        f"{name_cell(each)}: {figures}"
-        for each, figures in find_others(sort_worst_first(gate.comparisons), differences)
+        f"{name_cell(each)}: {figures}" for each, figures in find_others(ordered, differences)
     ]
     yield "Errors and memory that changed besides", write_list("", others, rows)
     yield "Over time: decides nothing here", "\n\n".join(_write_past(gate, rows))
@@ -170,6 +184,18 @@ def write_list(title: str, entries: Sequence[str], rows: int) -> str:
     lines = [escape(title), ""] if title else []
     lines += [f"- {escape(each)}" for each in entries[:rows]]
     return "\n".join([*lines, *count_cut(len(entries) - rows)])
+
+
+def describe_far(comparison: Comparison, name: str) -> Iterator[str]:
+    """Say of each side that is marked between what its passes lie; ``name`` is the cell's."""
+    for side, passes in find_far(comparison, ("base", "head")):
+        yield f"{name}, {side}: {describe_passes(passes)}"
+
+
+def add_left_out(table: str, comparisons: Sequence[Comparison]) -> str:
+    """A table of unchanged cells, and how many are not marked though passes lie far off."""
+    said = describe_left_out(comparisons)
+    return f"{table}\n\n{said}." if said else table
 
 
 def count_cut(count: int) -> list[str]:

@@ -7,6 +7,7 @@ from perfci.anchors.machine import find_moved
 from perfci.history.model import Comparison
 from perfci.reports.anchors import HEADING, name_anchor
 from perfci.reports.columns import Column, lay_out, wrap
+from perfci.reports.passes import write_baseline, write_change
 from perfci.reports.text import head
 
 _COLUMNS = (
@@ -53,7 +54,7 @@ def _write(comparison: Comparison) -> tuple[str, ...]:
         name_anchor(key.kernel),
         key.case,
         key.contract,
-        units.format_latency(comparison.baseline_ns),
-        units.format_change(comparison.ratio),
+        write_baseline(comparison),
+        write_change(comparison),
         units.format_interval(comparison.interval),
     )

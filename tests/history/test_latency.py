@@ -69,7 +69,7 @@ def test_each_pass_weighs_the_same_however_many_samples_it_had_time_for():
     assert latency.interval_ns is not None
     low_ns, high_ns = latency.interval_ns
     assert low_ns < 10.0 < high_ns
-    assert latency.far_passes == 8
+    assert latency.span.far == 8
 
 
 def test_one_disturbed_pass_of_five_moves_nothing_and_is_told_of():
@@ -77,12 +77,12 @@ def test_one_disturbed_pass_of_five_moves_nothing_and_is_told_of():
         latency_of((10.0, 10.1, 9.9, 10.0, last), sample_count=5) for last in (10.2, 500.0)
     )
     assert disturbed.typical_ns == calm.typical_ns
-    assert (calm.far_passes, disturbed.far_passes) == (0, 1)
+    assert (calm.span.far, disturbed.span.far) == (0, 1)
 
 
 @pytest.mark.parametrize(("last", "far"), [(14.9, 0), (15.1, 1), (6.67, 0), (6.66, 1)])
 def test_a_pass_is_far_from_half_as_much_again_on(last, far):
-    assert latency_of((10.0, 10.0, 10.0, 10.0, last), sample_count=5).far_passes == far
+    assert latency_of((10.0, 10.0, 10.0, 10.0, last), sample_count=5).span.far == far
 
 
 @given(LATENCIES, st.integers(1, 12))

@@ -10,6 +10,7 @@ from perfci.decision.compare import Side
 from perfci.gate.rungs import Ending
 from perfci.gate.sides import Ends
 from perfci.gate.verdicts import SAME_CODE, Gate
+from perfci.history.latency import PassSpan
 from perfci.history.model import Cell, Comparison, Metric, SeriesKey, Verdict
 from perfci.history.summary import run_summary
 
@@ -80,6 +81,17 @@ def busy_gate(**fields: Any) -> Gate:
         decided.before, cells=[records.beside_others(each, 0.4) for each in decided.before.cells]
     )
     return replace(decided, before=before)
+
+
+def wild_gate() -> Gate:
+    """A gate of which a slower cell's passes lie far apart, as do a few of an unchanged one."""
+    calm = PassSpan(count=12, far=0, lowest_ns=9_900.0, highest_ns=10_100.0)
+    wild = PassSpan(count=12, far=2, lowest_ns=10_900.0, highest_ns=1e6)
+    slower, unchanged = (
+        comparison(verdict, name, baseline_passes=calm, contender_passes=wild)
+        for verdict, name in ((Verdict.REGRESSION, "slow"), (Verdict.UNCHANGED, "same"))
+    )
+    return gate([slower, unchanged])
 
 
 def mixed_gate(**fields: Any) -> Gate:

@@ -69,6 +69,19 @@ def test_a_runner_that_others_kept_busy_is_named_and_green() -> None:
     assert "a100: A busy" not in text
 
 
+def test_passes_far_from_a_latency_are_marked_where_they_count_and_told_by_runner() -> None:
+    wild = rulings.of_gate("h200", gates.wild_gate())
+    text = _write(rulings.ruling(wild, rulings.green("a100"))).replace("\u00a0", " ")
+    assert "| ▲ slower | ! +10.0 % | rope/slow/headline" in text
+    assert "| = unchanged | +10.0 % | rope/same/headline" in text
+    told = text.partition("<summary>! passes far from the latency of their side</summary>\n\n")[2]
+    assert told.startswith(
+        "- rope/slow/headline cpu/1 on h200, head: 12 passes: 10.9 µs to 1.00 ms, 2 far from the "
+        "latency\n\n</details>"
+    )
+    assert "\n\n1 unchanged cell has passes far from its latency, no more than " in text
+
+
 def test_what_the_head_changes_of_the_rules_is_listed_first_and_once() -> None:
     cells = [comparison(Verdict.UNCHANGED)]
     both = [rulings.gated(each, cells, changes=("rope: looser",)) for each in rulings.RUNNERS]

@@ -368,3 +368,60 @@ def test_runs_that_do_not_count_tell_nothing_of_a_busy_machine(
             store.add(replace(together, pair="p"))
     out = call(root, "compare", _A, _B).out
     assert "others used 50 % of the cores while 2 latencies were measured." in out
+
+
+_CALM = tuple(1000.0 + index for index in range(10))
+
+
+def _with_wild(count: int, factor: float = 1.0) -> Measurement:
+    """A cell of ten passes, so many of which took some fifty times as long."""
+    means_ns = [factor * each for each in _CALM]
+    return measurement([*means_ns[count:], *(50.0 * each for each in means_ns[:count])])
+
+
+def test_passes_far_from_a_latency_are_marked_and_told_of_each_side(compared: Compared) -> None:
+    ended = compared([_with_wild(1)], [_with_wild(2, factor=2.0)])
+    assert ended.code == 1
+    assert "  tiled    headline  ! 1.01 µs  ! +1" in ended.out
+    assert (
+        """
+! passes far from the latency of their side
+  cell                 timer  side           far   lowest  highest
+  rope/tiled/headline  cpu/1  baseline   1 of 10  1.00 µs  50.0 µs
+  rope/tiled/headline  cpu/1  contender  2 of 10  2.00 µs   100 µs
+
+"""
+        in ended.out
+    )
+
+
+def test_how_far_passes_lie_apart_is_in_json_for_both_sides(compared: Compared) -> None:
+    ended = compared([measurement(_CALM)], [_with_wild(2, factor=2.0)], "--json")
+    (row,) = json.loads(ended.out)["comparisons"]
+    assert row["baseline_passes"] == {
+        "count": 10, "far": 0, "lowest_ns": 1000.0, "highest_ns": 1009.0,
+    }  # fmt: skip
+    assert (row["contender_passes"]["far"], row["contender_passes"]["highest_ns"]) == (2, 100_100.0)
+
+
+@pytest.mark.parametrize(("wild", "is_marked"), [(2, False), (3, True)])
+def test_what_is_unchanged_is_marked_only_beyond_what_the_mean_leaves_out(
+    compared: Compared, wild: int, is_marked: bool
+) -> None:
+    cells = [_with_wild(wild)]
+    ended = compared(cells, cells, pair="p")
+    assert (ended.code, ended.out.endswith("\n1 unchanged\n")) == (0, True)
+    assert ("! " in ended.out) is is_marked
+    said = (
+        "\n1 unchanged cell has passes far from its latency, no more than the fifth that it\n"
+        "leaves out\n\n"
+    )
+    assert (said in ended.out) is not is_marked
+
+
+def test_an_anchor_is_marked_too(compared: Compared) -> None:
+    anchors = [_anchor(each) for each in (_CALM, (*_SLOW, *_SLOW, 90_000.0))]
+    calm = measurement(_CALM)
+    ended = compared([calm, anchors[0]], [calm, anchors[1]])
+    assert "  copy    memory  cpu/1   1.00 µs  ! +99" in ended.out
+    assert "  perfci_copy/torch_add/memory  cpu/1  contender  1 of 7  2.00 µs" in ended.out

@@ -10,6 +10,7 @@ from records import CPU, cell, summary
 
 from perfci.decision import stats
 from perfci.decision.compare import ASSUMED_RUN_SPREAD_ELSEWHERE, Floor, Side, compare
+from perfci.history.latency import PassSpan
 from perfci.history.model import (
     BISECT_TRIGGER,
     GATE_TRIGGER,
@@ -69,6 +70,15 @@ def test_runs_that_disagree_raise_no_alarm_where_one_of_them_would() -> None:
     assert _only(baseline, _side(cell(slow, run_id="c"))).verdict is Verdict.REGRESSION
     mixed = _side(cell(slow, run_id="c"), cell(_STEADY, run_id="d"))
     assert _only(baseline, mixed).verdict is Verdict.INCONCLUSIVE
+
+
+def test_all_passes_of_a_side_are_held_against_its_one_latency() -> None:
+    """Each run's passes agree; of the latency between both runs they are far."""
+    apart = [cell([n * each for each in _STEADY], run_id=name) for n, name in ((1, "a"), (4, "b"))]
+    comparison = _only(_side(*apart), _side(cell(_STEADY, run_id="c")))
+    before, after = comparison.baseline_passes, comparison.contender_passes
+    assert before == PassSpan(count=6, far=6, lowest_ns=999.0, highest_ns=4004.0)
+    assert after == PassSpan(count=3, far=0, lowest_ns=999.0, highest_ns=1001.0)
 
 
 @pytest.mark.parametrize("name", ["baseline", "contender"])

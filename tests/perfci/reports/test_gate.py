@@ -1,9 +1,11 @@
 """A gate as text: the rules first, the worst first, and how to see it again."""
 
+from dataclasses import replace
+
 import click
 import pytest
 import records
-from gates import busy_gate, comparison, gate, mixed_gate
+from gates import busy_gate, comparison, gate, mixed_gate, wild_gate
 
 from perfci.gate.past import Best, Past, Since
 from perfci.gate.rungs import Ending
@@ -141,3 +143,25 @@ def test_a_busy_machine_is_said_and_costs_nothing() -> None:
     assert lines.index("1 unchanged") > at
     assert exit_code_of(busy_gate(), fail_on_inconclusive=True) == 0
     assert "A busy machine" not in "".join(_lines(mixed_gate()))
+
+
+def test_passes_far_from_a_latency_are_marked_where_they_count() -> None:
+    text = "\n".join(_lines(wild_gate()))
+    assert "  slow     headline   10.0 µs  ! +10.0 %  [+8.0, +12.0] %  ▲ slower\n" in text
+    assert "  same     headline   10.0 µs    +10.0 %  [+8.0, +12.0] %  = unchanged\n" in text
+    assert (
+        "! passes far from the latency of their side\n"
+        "  cell                timer  side           far   lowest  highest\n"
+        "  rope/slow/headline  cpu/1  contender  2 of 12  10.9 µs  1.00 ms\n\n"
+        "1 unchanged cell has passes far from its latency, no more than the fifth that it\n"
+        "leaves out\n\n"
+    ) in text
+    assert "far from" not in "\n".join(_lines(mixed_gate()))
+
+
+def test_marks_of_long_names_fit_a_terminal() -> None:
+    slower, _ = wild_gate().comparisons
+    key = replace(slower.key, kernel="k" * 40, variant="v" * 40, case="c" * 40)
+    lines = _lines(gate([replace(slower, key=key)]))
+    assert max(map(measure, lines)) <= WIDTH
+    assert any(line.startswith("  kkkkkk") and line.endswith("1.00 ms") for line in lines)

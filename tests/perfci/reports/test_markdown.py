@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from gates import HOSTILE, busy_gate, comparison, gate, mixed_gate
+from gates import HOSTILE, busy_gate, comparison, gate, mixed_gate, wild_gate
 
 from perfci.gate.verdicts import Gate
 from perfci.history.model import Verdict
@@ -82,3 +82,18 @@ def test_a_busy_machine_is_said_and_not_folded_away(write: Callable[[Gate], str]
     paragraphs = write(busy_gate()).split("\n\n")
     assert f"A busy machine: {said}" in paragraphs
     assert "A busy machine" not in write(mixed_gate())
+
+
+@pytest.mark.parametrize("write", [gate_markdown, gate_github])
+def test_passes_far_from_a_latency_are_marked_where_they_count(
+    write: Callable[[Gate], str],
+) -> None:
+    text = write(wild_gate())
+    assert "| rope/slow/headline cpu/1 | 10.0 µs | ! +10.0 % |" in text
+    assert "| rope/same/headline cpu/1 | 10.0 µs | +10.0 % |" in text
+    assert text.count("! passes far from the latency of their side") == 1
+    told = "12 passes: 10.9 µs to 1.00 ms, 2 far from the latency"
+    assert f"\n- rope/slow/headline cpu/1, head: {told}\n" in text
+    folded = text.partition("1 unchanged")[2].partition("passes far from the")[0]
+    assert "\n\n1 unchanged cell has passes far from its latency, no more than " in folded
+    assert "far from" not in write(mixed_gate())
