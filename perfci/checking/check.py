@@ -25,6 +25,7 @@ from perfci.checking.inputs import (
     snapshot,
 )
 from perfci.checking.numerics import (
+    Allowance,
     Bound,
     Errors,
     Truth,
@@ -139,27 +140,48 @@ def output_templates(problem: Problem) -> tuple[Tensor, ...]:
 
 def find_truth(problem: Problem, arguments: Arguments) -> tuple[Truth, ...]:
     """What each output should be for some arguments; BadCaseError where that is not usable."""
-    reference = problem.reference
     yardsticks = refer(problem, arguments)
     exact = refer(problem, as_float64(arguments))
     judges = tuple(each.double() for each in exact)
+    if [each.shape for each in judges] != [each.shape for each in yardsticks]:
+        raise BadCaseError("the reference returns other shapes in float64 than in the case's dtype")
     for truth, yard in zip(judges, yardsticks, strict=True):
         if bool((torch.isfinite(truth) != torch.isfinite(yard)).any()):
             raise BadCaseError("the reference is finite in float64 and not in the case's dtype")
-    magnitudes: tuple[Tensor | None, ...] = (None,) * len(judges)
-    if reference.magnitude is not None:
-        magnitudes = as_tuple(reference.magnitude(*as_float64(arguments).values()))
-    depth = 1
-    if reference.depth is not None:
-        depth = call_wanted(reference.depth, case_arguments(problem.case))
+    dtypes = [each.dtype for each in yardsticks]
+    allowed = _allowances(problem, arguments, judges, dtypes)
     return tuple(
-        Truth(
-            judge=truth,
-            yardstick=yard,
-            allowed=allowance(truth, magnitude, depth=depth, dtype=yard.dtype),
-        )
-        for truth, yard, magnitude in zip(judges, yardsticks, magnitudes, strict=True)
+        Truth(judge=truth, yardstick=yard, allowed=each)
+        for truth, yard, each in zip(judges, yardsticks, allowed, strict=True)
     )
+
+
+def _allowances(
+    problem: Problem,
+    arguments: Arguments,
+    judges: Sequence[Tensor],
+    dtypes: Sequence[torch.dtype],
+) -> list[Allowance]:
+    """What rounding allows each output; BadCaseError where the reference does not say so."""
+    reference, depth = problem.reference, 1
+    magnitudes: Sequence[Tensor | None] = [None] * len(judges)
+    # What the reference raises is its own, and no refusal of the variant's.
+    try:
+        if reference.magnitude is not None:
+            stated = as_tuple(reference.magnitude(*as_float64(arguments).values()))
+            magnitudes = [
+                each.expand(judge.shape) for each, judge in zip(stated, judges, strict=True)
+            ]
+        if reference.depth is not None:
+            depth = call_wanted(reference.depth, case_arguments(problem.case))
+        return [
+            allowance(judge, magnitude, depth=depth, dtype=dtype)
+            for judge, magnitude, dtype in zip(judges, magnitudes, dtypes, strict=True)
+        ]
+    except Exception as error:
+        raise BadCaseError(
+            f"the reference's magnitude or depth cannot be gone by: {describe(error)}"
+        ) from error
 
 
 def judge(subject: Subject, outputs: object, truths: Sequence[Truth]) -> dict[str, float]:

@@ -8,7 +8,7 @@ import pytest
 import scratch
 from subjects import build_subject
 
-from perfci.checking.check import Subject, WrongError, check, find_truth, judge
+from perfci.checking.check import Subject, WrongError, check, draw, find_truth, judge
 from perfci.checking.inputs import draw_inputs
 from perfci.declaration import Tolerance
 from perfci.error_bounds import Bounds, OutputBound
@@ -62,6 +62,62 @@ def test_another_layout_may_be_refused(tmp_path: Path, error: str) -> None:
     outcome = check(_subject(tmp_path, source, _STRIDED), [1])
     assert outcome.status is Status.SKIPPED
     assert outcome.message.startswith(f"refuses strided inputs: {error}: x must be contiguous")
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("def magnitude(x, a, b):\n    raise ValueError('none')", "ValueError: none"),
+        ("def magnitude(x, a, b):\n    return 1.0", "TypeError: returned a float, not tensors"),
+        ("def magnitude(x, a, b):\n    return x.abs(), x.abs()", "ValueError: zip() argument"),
+        ("def magnitude(x, a, b):\n    return x[:3].abs()", "RuntimeError: The expanded size"),
+        ("def depth(*, count):\n    raise RuntimeError('none')", "RuntimeError: none"),
+        ("def depth(*, count):\n    return 'deep'", "TypeError: "),
+    ],
+)
+def test_a_reference_that_cannot_say_what_rounding_allows_is_no_refusal_of_the_variant(
+    tmp_path: Path, stated: str, said: str
+) -> None:
+    """Or a variant that is wrong would be skipped at every case of another layout."""
+    reference = f"{scratch.REFERENCE}\n\n{stated}\n"
+    scratch.write_kernel(
+        tmp_path,
+        cases__toml=_STRIDED,
+        reference__py=reference,
+        variant__py="def run(x, a, b):\n    return a * x - b\n",
+    )
+    outcome = check(build_subject(tmp_path)[1], [1])
+    assert outcome.status is Status.RUNTIME_ERROR
+    assert outcome.message.startswith(
+        f"the reference's magnitude or depth cannot be gone by: {said}"
+    )
+
+
+def test_a_reference_of_other_shapes_in_float64_is_no_refusal_of_the_variant(
+    tmp_path: Path,
+) -> None:
+    reference = scratch.REFERENCE.replace(
+        "return a * x + b", "return a * (x[None] if x.dtype == torch.float64 else x) + b"
+    )
+    scratch.write_kernel(
+        tmp_path, cases__toml=_STRIDED, reference__py=reference, variant__py=scratch.EAGER
+    )
+    outcome = check(build_subject(tmp_path)[1], [1])
+    assert outcome.status is Status.RUNTIME_ERROR
+    assert outcome.message.startswith("the reference returns other shapes in float64")
+
+
+def test_a_magnitude_may_be_that_of_several_elements_at_once(tmp_path: Path) -> None:
+    stated = "def magnitude(x, a, b):\n    return (a * x).abs().max().reshape(1)\n"
+    scratch.write_kernel(
+        tmp_path,
+        reference__py=f"{scratch.REFERENCE}\n\n{stated}",
+        variant__py=scratch.EAGER,
+    )
+    _, subject = build_subject(tmp_path)
+    assert check(subject, [1]).status is Status.PASSED
+    (truth,) = find_truth(subject, draw(subject, 1))
+    assert truth.allowed.scale.shape == truth.judge.shape
 
 
 @pytest.mark.parametrize(
