@@ -93,9 +93,16 @@ class Side:
         self.where = reader.where or self.where
 
     def places_as_read(self) -> list[Place]:
-        """The places, each with the streams that it was read on."""
-        where = self.where or [each.where for each in self.places]
-        return [replace(place, where=each) for place, each in zip(self.places, where, strict=True)]
+        """The places, each with the streams that it was read on.
+
+        The first once more as it is, where other timers read it: on the stream of whoever calls.
+        """
+        if not self.where:
+            return self.places
+        on_streams = [
+            replace(place, where=each) for place, each in zip(self.places, self.where, strict=True)
+        ]
+        return [*on_streams, self.places[0]]
 
     def add_footprint(self, checked: Outcome) -> Outcome:
         """The outcome with what a call launches, and whatever else its run has left to see."""

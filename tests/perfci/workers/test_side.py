@@ -1,17 +1,19 @@
 """What is kept of one side to be judged once all timers have read, and how much of it."""
 
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import scratch
 import torch
 from subjects import build_subject
+from torch import Tensor
 
 from perfci.checking.check import WrongError, draw
-from perfci.checking.recheck import judge_left
+from perfci.checking.recheck import judge_alone, judge_left
 from perfci.timers import Reader
 from perfci.workers import side as laid_out
 from perfci.workers.side import Side
@@ -32,13 +34,43 @@ def _reader(*replays: Callable[[], object]) -> Reader:
 
 
 def test_what_is_judged_is_called_where_a_timer_has_read(tmp_path: Path) -> None:
-    """Though another timer comes after it, whose calls are made where they are."""
+    """Though another timer comes after it, whose calls are made where they are: there too."""
     side = _side(tmp_path)
     assert [each.where for each in side.places_as_read()] == [nullcontext]
     side.keep_left(replace(_reader(), where=[suppress]))
     side.keep_left(_reader())
-    (place,) = side.places_as_read()
-    assert place == replace(side.places[0], where=suppress)
+    (first,) = side.places
+    assert side.places_as_read() == [replace(first, where=suppress), first]
+
+
+@pytest.mark.parametrize("remembers_inside", [True, False])
+def test_what_answers_from_memory_where_one_timer_reads_is_found(
+    tmp_path: Path, remembers_inside: bool
+) -> None:
+    """By the address of its input, on the streams of one timer or on the stream of another."""
+    side, inside, known = _side(tmp_path), [False], dict[int, Tensor]()
+
+    @contextmanager
+    def where() -> Iterator[None]:
+        inside[:] = [True]
+        yield
+        inside[:] = [False]
+
+    def call(index: int, honest: Callable[[], Tensor]) -> Tensor:
+        if inside != [remembers_inside]:
+            return honest()
+        return known.setdefault(index, honest()).clone()
+
+    (place,) = side.places
+    calls = [partial(call, index, honest) for index, honest in enumerate(place.calls)]
+    side.places[:] = [replace(place, calls=calls)]
+    side.keep_left(replace(_reader(), where=[where]))
+    for each in calls:
+        each()
+        with where():
+            each()
+    with pytest.raises(WrongError):
+        judge_alone(side.subject, side.places_as_read())
 
 
 @pytest.mark.parametrize("wrong_at", [None, *range(8)])
