@@ -12,7 +12,10 @@ import torch
 
 from perfci.gpu.driver import DriverError, Persistence
 
-_FUNCTIONS = ("empty_like", "isfinite", "isnan", "isneginf", "isposinf", "where")
+_FUNCTIONS = (
+    *("cat", "clone", "empty", "empty_like", "isfinite", "isnan", "isneginf", "isposinf"),
+    *("rand", "stack", "where", "zeros_like"),
+)
 _METHODS = tuple(name for name, value in vars(torch.Tensor).items() if callable(value))
 _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("torch", torch, _FUNCTIONS),

@@ -1,11 +1,16 @@
 """What a kernel changes in its process is no fault, and no figure, of the kernels after it."""
 
+import ast
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import scratch
 import torch
+
+from perfci import checking
+from perfci.checking.surroundings import replaced_function
 
 CASES = '[[bench]]\nname = "large"\ntier = "smoke"\ncount = 4096\n' + "".join(
     f'\n[[check]]\nname = "c{count}"\ntier = "smoke"\ncount = {count}\n' for count in range(1, 13)
@@ -87,6 +92,30 @@ def test_who_replaces_a_function_of_the_judges_has_failed(
     row = rows["replaces", "large"]
     assert row["status"] == "runtime_error"
     assert row["message"] == "replaces torch.isfinite, by which it would be judged"
+
+
+def _torch_functions(path: Path) -> set[str]:
+    """The functions of torch itself that a module names; no class, context or setting."""
+    named = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "torch"
+    }
+    return {each for each in named if isinstance(getattr(torch, each), type(torch.where))}
+
+
+def test_every_function_that_judges_use_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(checking.__path__[0])
+    modules = ("check", "inputs", "numerics", "outputs", "recheck", "repeats")
+    used = set().union(*(_torch_functions(folder / f"{each}.py") for each in modules))
+    assert {"cat", "isfinite"} <= used
+    for name in used:
+        with monkeypatch.context() as patch:
+            patch.setattr(torch, name, lambda *_: None)
+            assert replaced_function() == f"torch.{name}"
+    assert replaced_function() == ""
 
 
 def test_who_poisons_torch_has_failed_alone(rows: dict[tuple[str, str], Any]) -> None:
