@@ -93,7 +93,7 @@ def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
     In every place one, on outputs that are wiped before. In the first place one more, of another
     set, so that one that does the work of all is not both; its output is right before, but of other
     inputs, for those that leave alone what is there already. Which sets they are is chosen only
-    now. They are made on streams that were timed, not on the default one, which a call can know.
+    now. They are made where calls were timed: a call can know the stream that it is made on.
     What was written beside outputs while others took turns on them is nobody's to answer for: the
     first place has its own. Raises WrongError.
     """

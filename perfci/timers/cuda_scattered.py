@@ -21,7 +21,7 @@ Stream = torch.cuda.Stream
 
 @cache
 def scattered_streams(device: str) -> tuple[Stream, ...]:
-    """Streams of this process in several places: many more are created than are used.
+    """Streams of this process, of which one in so many that are created is used.
 
     Raises DriverError.
     """
