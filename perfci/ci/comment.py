@@ -10,7 +10,7 @@ from perfci.ci.conclusion import SYMBOLS, conclude
 from perfci.ci.judgement import JudgedCell, Judgement
 from perfci.ci.merging import Report, Ruling
 from perfci.ci.parcel import Parcel
-from perfci.gate.verdicts import SAME_CODE
+from perfci.gate.verdicts import SAME_CODE, find_same
 from perfci.history.model import Comparison, Verdict
 from perfci.history.text import one_line
 from perfci.reports.comparison import count_verdicts, give_reason, name_cell, write_verdict
@@ -30,6 +30,7 @@ from perfci.reports.markdown import (
     escape,
     folded,
     write_environment,
+    write_failed,
     write_list,
 )
 from perfci.reports.passes import HEADING_OF_SIDES, write_baseline, write_change
@@ -186,6 +187,10 @@ def _write_cells(ruling: Ruling, rows: int) -> Iterator[str]:
     yield folded(title, add_left_out(table, [cell for _, cell in quiet]), fold=True)
     same = len(cells) - len(measured)
     yield f"{describe_same(same)}." if same else ""
+    for runner, gate in _gates_with_runners(ruling):
+        where = f"{runner}: " if names_runner else ""
+        same = len(find_same(gate.comparisons))
+        yield write_failed(gate.failed_at_base, same, rows, where=where)
     checked = sum(gate.checked for gate in _gates(ruling))
     yield f"{describe_checked(checked)}." if checked else ""
 

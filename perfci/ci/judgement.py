@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from perfci.gate.past import Best, Since
+from perfci.gate.past import Best, Failed, Since
 from perfci.gate.rungs import Ending
 from perfci.history.model import Commit, Comparison, Environment
 from perfci.reports.gate import Mean
@@ -43,4 +43,5 @@ class Judgement:
     anchors: tuple[Comparison, ...]
     since: tuple[Since, ...]
     best: tuple[Best, ...]
+    failed_at_base: tuple[Failed, ...]
     runs: tuple[str, ...]

@@ -30,9 +30,9 @@ from perfci.device import environment, find_targets
 from perfci.errors import UsageError
 from perfci.gate.contest import Place, judge_head
 from perfci.gate.environments import furnished
-from perfci.gate.past import find_marks, read_past
+from perfci.gate.past import find_failed, find_marks, read_past
 from perfci.gate.sides import Sides, check_out, find_ends
-from perfci.gate.verdicts import Gate, exit_code_of, worst_code
+from perfci.gate.verdicts import Gate, exit_code_of, find_same, worst_code
 from perfci.history import commits
 from perfci.history.stores import Store
 from perfci.lock import lock_device
@@ -224,7 +224,9 @@ def _judge_on(
         return gate
     marks = find_marks(request.root, sides.ends.base, sides.pinned)
     past = read_past(store, gate.after, marks, threshold=gate.threshold, floors=floors)
-    return replace(gate, past=past)
+    same = [each.key for each in find_same(gate.comparisons)]
+    failed = find_failed(store, gate.base.sha, same)
+    return replace(gate, past=replace(past, failed_at_base=failed))
 
 
 def _values_of(gates: Sequence[Gate], *, fail_on_inconclusive: bool) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _find_obstacle(
         return _look_elsewhere(pair.key, baseline_keys, Verdict.NEW, "no baseline")
     best = min(pair.baseline, key=_rank)
     if best.status is not Status.PASSED:
-        return Verdict.NEW, f"no baseline: {_describe(best)}"
+        return Verdict.NEW, f"no baseline: {describe_end(best)}"
     if len({cell.workload_digest for cell in _passed(pair)}) > 1:
         return Verdict.INCOMPARABLE, "the reference or the case changed"
     return _find_unusable_passes(pair)
@@ -179,10 +179,10 @@ def _find_obstacle(
 
 def _blame(worst: Cell, baseline: Sequence[Cell]) -> tuple[Verdict, str]:
     if not worst.status.is_incorrect:
-        return Verdict.MISSING, _describe(worst)
+        return Verdict.MISSING, describe_end(worst)
     if baseline and min(baseline, key=_rank).status.is_incorrect:
-        return Verdict.KNOWN_INCORRECT, f"{_describe(worst)} (so was the baseline)"
-    return Verdict.INCORRECT, _describe(worst)
+        return Verdict.KNOWN_INCORRECT, f"{describe_end(worst)} (so was the baseline)"
+    return Verdict.INCORRECT, describe_end(worst)
 
 
 def _find_unusable_passes(pair: Pair) -> tuple[Verdict, str] | None:
@@ -230,7 +230,8 @@ def _rank(cell: Cell) -> int:
     return _BEST_FIRST.index(cell.status)
 
 
-def _describe(cell: Cell) -> str:
+def describe_end(cell: Cell) -> str:
+    """Say how a cell ended, and why: ``wrong values: off by 3``."""
     words = cell.status.value.replace("_", " ")
     first_line = next(iter(cell.message.strip().splitlines()), "")
     return f"{words}: {first_line}" if first_line else words

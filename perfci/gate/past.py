@@ -1,15 +1,17 @@
 """A head beside what is recorded: a release, the pinned baseline, the best. For what drifts slowly.
 
 What was measured in other hours is compared as `perfci compare` does, and decides nothing here.
+Neither does what is recorded of cells that are not measured, since they are the base's own code:
+but where the base is known to fail, nobody should take them for right.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfci.anchors.machine import without_anchors
 from perfci.decision.compare import Floors, Side, compare, key_of
-from perfci.decision.pairs import typical_ns
+from perfci.decision.pairs import describe_end, typical_ns
 from perfci.history import commits
 from perfci.history.errors import CommitError
 from perfci.history.model import (
@@ -18,6 +20,7 @@ from perfci.history.model import (
     Comparison,
     RunSummary,
     SeriesKey,
+    Status,
     is_anchor,
 )
 from perfci.history.stores import Store
@@ -46,11 +49,25 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A cell that had failed when its commit was last measured: how, why, and in which run."""
+
+    key: SeriesKey
+    status: Status
+    reason: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """How a head lies beside what is recorded."""
+    """How a head lies beside what is recorded.
+
+    ``failed_at_base`` are the cells of the same code of which the base is known to fail.
+    """
 
     since: tuple[Since, ...] = ()
     best: tuple[Best, ...] = ()
+    failed_at_base: tuple[Failed, ...] = ()
 
 
 def read_past(
@@ -80,6 +97,34 @@ def read_past(
     kernels = sorted({cell.kernel for cell in after.cells})
     recorded = [cell for each in kernels for cell in store.cells(run_ids=ids, kernel=each)]
     return Past(since=tuple(since), best=tuple(find_best(after, runs, recorded)))
+
+
+def find_failed(store: Store, sha: str, keys: Collection[SeriesKey]) -> tuple[Failed, ...]:
+    """Which of these cells had failed when a commit was last measured, by order of the keys.
+
+    It is the newest run with the cell that counts, whatever started it. A row that is *missing*
+    says nothing of the cell: it was not measured beside a side that failed.
+    """
+    testbeds = {key.testbed for key in keys}
+    runs = [
+        run
+        for testbed in sorted(testbeds)
+        for run in store.runs(sha_prefix=sha, testbed=testbed, studies=False)
+        if run.commit.sha == sha and run.commit.dirty is None
+    ]
+    cells: dict[str, list[Cell]] = {}
+    for each in store.cells(run_ids=[run.run_id for run in runs]) if runs else ():
+        cells.setdefault(each.run_id, []).append(each)
+    newest: dict[SeriesKey, Cell] = {}
+    for run in runs:
+        for each in cells.get(run.run_id, ()):
+            if each.status is not Status.MISSING:
+                newest.setdefault(key_of(each, run.environment), each)
+    return tuple(
+        Failed(key=key, status=cell.status, reason=describe_end(cell), run_id=cell.run_id)
+        for key in sorted(keys)
+        if (cell := newest.get(key)) is not None and cell.status.is_failure
+    )
 
 
 def find_marks(root: Path, base: str, pinned: str | None) -> dict[str, str]:

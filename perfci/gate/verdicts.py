@@ -177,6 +177,11 @@ def say_unpaired(where: Environment, unpaired: Unpaired) -> Iterator[Comparison]
         yield Comparison(key=key, verdict=unpaired.verdict, reason=unpaired.reason)
 
 
+def find_same(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """The cells that were not measured, since they run the same code on both sides."""
+    return [each for each in comparisons if each.reason == SAME_CODE]
+
+
 def say_same(where: Environment, pair: tuple[Cell, Cell]) -> Iterator[Comparison]:
     """What is said of a cell that runs the same code on both sides."""
     for key in _keys(where, pair[0]):

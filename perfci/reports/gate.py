@@ -10,9 +10,9 @@ import click
 from perfci import units
 from perfci.decision.compare import find_compared
 from perfci.decision.verdict import sort_worst_first
-from perfci.gate.past import Best, Since
+from perfci.gate.past import Best, Failed, Since
 from perfci.gate.rungs import Ending
-from perfci.gate.verdicts import SAME_CODE, Gate
+from perfci.gate.verdicts import SAME_CODE, Gate, find_same
 from perfci.history.model import Comparison, Verdict
 from perfci.load import say_load
 from perfci.reports.columns import WIDTH, Column, lay_out, wrap
@@ -49,11 +49,12 @@ class Mean:
 def gate_text(gate: Gate) -> list[str]:
     """Write a gate."""
     measured = [each for each in gate.comparisons if each.reason != SAME_CODE]
-    same = [each for each in gate.comparisons if each.reason == SAME_CODE]
+    same = find_same(gate.comparisons)
     differences = find_all_differences(gate)
     lines = [*_write_head(gate), "", *_write_changes(gate)]
     if same:
         lines += [*wrap(describe_same(len(same)), indent=0), ""]
+        lines += _write_failed(gate.past.failed_at_base, len(same))
     if measured or gate.checked:
         load = describe_load(gate)
         lines += comparison_table(
@@ -139,6 +140,40 @@ def describe_same(count: int) -> str:
         f"{cells} the same code on both sides (machine code, host "
         "object, launches, sources, environment): unchanged without being measured"
     )
+
+
+def describe_failed(failed: Sequence[Failed], same_count: int) -> str:
+    """Say how many of the cells of the same code are known to fail."""
+    cells = f"{units.format_count(len(failed))} of {units.count_things(same_count, 'cell')}"
+    return (
+        f"{cells} of the same code failed when the base was last measured, and the head changes "
+        "nothing of that"
+    )
+
+
+def list_failed(failed: Sequence[Failed]) -> list[str]:
+    """Write those cells, one entry for all timers of a cell: how it failed, and in which run."""
+    timers: dict[tuple[str, str], list[str]] = {}
+    for each in failed:
+        key = each.key
+        name = f"{key.kernel}/{key.variant}/{key.case}"
+        entry = name, f"{each.reason}; run {each.run_id}"
+        timers.setdefault(entry, []).append(key.contract)
+    return [
+        f"{name}{' ' if any(used) else ''}{', '.join(used)}: {reason}"
+        for (name, reason), used in timers.items()
+    ]
+
+
+def _write_failed(failed: Sequence[Failed], same_count: int) -> list[str]:
+    if not failed:
+        return []
+    entries = list_failed(failed)
+    lines = wrap(f"{describe_failed(failed, same_count)}:", indent=0)
+    for each in entries[:_MOST_OTHERS]:
+        lines += wrap(each, indent=2)
+    more = len(entries) - _MOST_OTHERS
+    return [*lines, *([f"  and {units.format_count(more)} more"] if more > 0 else []), ""]
 
 
 def describe_checked(count: int) -> str:

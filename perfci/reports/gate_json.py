@@ -40,5 +40,6 @@ def gate_values(gate: Gate, *, fail_on_inconclusive: bool) -> dict[str, Any]:
         "anchors": [plain(each) for each in gate.anchors],
         "since": [plain(each) for each in gate.past.since],
         "best": [plain(each) for each in gate.past.best],
+        "failed_at_base": [plain(each) for each in gate.past.failed_at_base],
         "runs": [run.run_id for run in gate.runs],
     }

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from perfci import units
 from perfci.decision.verdict import sort_worst_first
-from perfci.gate.verdicts import SAME_CODE, Gate
+from perfci.gate.past import Failed
+from perfci.gate.verdicts import SAME_CODE, Gate, find_same
 from perfci.history.model import Comparison, Verdict
 from perfci.history.text import one_line
 from perfci.reports.comparison import count_verdicts, give_reason, name_cell, write_verdict
@@ -15,6 +16,7 @@ from perfci.reports.gate import (
     describe_checked,
     describe_ending,
     describe_environment,
+    describe_failed,
     describe_load,
     describe_same,
     describe_since,
@@ -24,6 +26,7 @@ from perfci.reports.gate import (
     find_means,
     find_off_best,
     find_others,
+    list_failed,
     write_best,
 )
 from perfci.reports.passes import (
@@ -97,6 +100,7 @@ def _write(gate: Gate, rows: int, *, fold: bool) -> str:
             fold=fold,
         ),
         _write_same(gate),
+        write_failed(gate.past.failed_at_base, len(find_same(gate.comparisons)), rows),
         f"{describe_checked(gate.checked)}." if gate.checked else "",
         escape(describe_load(gate)),
         *(folded(title, text, fold=fold) for title, text in _details(gate, differences, rows)),
@@ -123,8 +127,14 @@ def write_environment(change: str) -> str:
 
 
 def _write_same(gate: Gate) -> str:
-    same = sum(each.reason == SAME_CODE for each in gate.comparisons)
+    same = len(find_same(gate.comparisons))
     return f"{describe_same(same)}." if same else ""
+
+
+def write_failed(failed: Sequence[Failed], same_count: int, rows: int, *, where: str = "") -> str:
+    """Write which cells of the same code are known to fail; nothing where none is."""
+    title = f"{where}{describe_failed(failed, same_count)}:"
+    return write_list(title, list_failed(failed), rows)
 
 
 def _write_table(comparisons: Sequence[Comparison], differences: Differences, rows: int) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 import records
 
 from perfci.decision.compare import Side
+from perfci.gate.past import Failed, Past
 from perfci.gate.rungs import Ending
 from perfci.gate.sides import Ends
 from perfci.gate.verdicts import SAME_CODE, Gate
 from perfci.history.latency import PassSpan
-from perfci.history.model import Cell, Comparison, Metric, SeriesKey, Verdict
+from perfci.history.model import Cell, Comparison, Metric, SeriesKey, Status, Verdict
 from perfci.history.summary import run_summary
+from perfci.history.text import one_line
 
 HOSTILE = "Speed up | `rm` <img src=x> @team #1 **now** https://evil.example \x1b[31m\u202eend"
 """A commit's subject that means to do something on a terminal and on a page."""
@@ -92,6 +94,26 @@ def wild_gate() -> Gate:
         for verdict, name in ((Verdict.REGRESSION, "slow"), (Verdict.UNCHANGED, "same"))
     )
     return gate([slower, unchanged])
+
+
+def known_gate(count: int = 1) -> Gate:
+    """A gate of cells of the same code, so many of which are known to be wrong, by two timers."""
+    same = [
+        replace(each, verdict=Verdict.UNCHANGED, reason=SAME_CODE)
+        for number in range(count + 1)
+        for each in [comparison(Verdict.NEW, f"v{number}")]
+        for each in (each, replace(each, key=replace(each.key, contract="host/2")))
+    ]
+    failed = tuple(
+        Failed(
+            key=each.key,
+            status=Status.WRONG_VALUES,
+            reason=f"wrong values: off by <3> {one_line(HOSTILE)}",
+            run_id="20261130T014343-ab12cd34",
+        )
+        for each in same[:-2]
+    )
+    return gate(same, past=Past(failed_at_base=failed), passes=0, ending=None)
 
 
 def mixed_gate(**fields: Any) -> Gate:

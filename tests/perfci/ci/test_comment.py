@@ -82,6 +82,18 @@ def test_passes_far_from_a_latency_are_marked_where_they_count_and_told_by_runne
     assert "\n\n1 unchanged cell has passes far from its latency, no more than " in text
 
 
+def test_what_a_runner_knows_to_be_wrong_is_said_and_green() -> None:
+    known = rulings.of_gate("h200", gates.known_gate())
+    text = _write(rulings.ruling(known, rulings.green("a100")))
+    assert text.startswith("### ✓ perfci: 5 unchanged\n")
+    said = "\n\nh200: 2 of 4 cells of the same code failed when the base was last measured, "
+    assert said in text
+    assert "\n- rope/v0/headline cpu/1, host/2: wrong values: off by &#60;3&#62;" in text
+    assert text.count("last measured") == 1
+    alone = _write(rulings.ruling(known, runners=("h200",)))
+    assert "\n\n2 of 4 cells of the same code failed" in alone
+
+
 def test_what_the_head_changes_of_the_rules_is_listed_first_and_once() -> None:
     cells = [comparison(Verdict.UNCHANGED)]
     both = [rulings.gated(each, cells, changes=("rope: looser",)) for each in rulings.RUNNERS]

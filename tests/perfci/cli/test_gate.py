@@ -57,6 +57,39 @@ def test_the_same_code_is_not_measured(root: Path, call: Callable[..., Any]) -> 
     assert _stored(root) == []
 
 
+def test_cells_of_the_same_code_that_are_known_to_be_wrong_are_named_and_cost_nothing(
+    root: Path,
+) -> None:
+    (root / "kernels/axpb/plain.cpp").write_text(
+        scratch.PLAIN.replace("+ b;", "+ (x->shape[0] == 1001 ? 0 : b);")
+    )
+    scratch.git(root, "switch", "-q", "main")
+    scratch.commit_all(root, "Break it at odd sizes")
+    measured = scratch.perfci(root, "run", "--passes", "1")
+    assert measured.returncode == 1, measured.stderr
+    (run,) = _stored(root)
+    (root / "README.md").write_text("A kernel.\n")
+    ended = scratch.perfci(root, "gate", "--base", "HEAD")
+    assert ended.returncode == 0, ended.stderr
+    text = " ".join(ended.stdout.split())
+    assert (
+        "unchanged without being measured 1 of 3 cells of the same code failed when the base was "
+        "last measured, and the head changes nothing of that: axpb/plain/odd: wrong values: "
+    ) in text
+    assert f"; run {run.run_id} " in text
+    as_json = json.loads(scratch.perfci(root, "gate", "--base", "HEAD", "--json").stdout)
+    (failed,) = as_json["gates"][0]["failed_at_base"]
+    assert (failed["key"]["case"], failed["status"], failed["run_id"]) == (
+        "odd",
+        "wrong_values",
+        run.run_id,
+    )
+    assert as_json["gates"][0]["exit_code"] == 0
+    knows_nothing = scratch.perfci(root, "gate", "--base", "HEAD", "--out", root / ".perfci/out")
+    assert knows_nothing.returncode == 0, knows_nothing.stderr
+    assert "last measured" not in knows_nothing.stdout
+
+
 def test_the_working_tree_is_judged_by_the_commit_it_lies_on(
     root: Path, call: Callable[..., Any]
 ) -> None:

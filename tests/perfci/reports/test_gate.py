@@ -5,7 +5,7 @@ from dataclasses import replace
 import click
 import pytest
 import records
-from gates import busy_gate, comparison, gate, mixed_gate, wild_gate
+from gates import busy_gate, comparison, gate, known_gate, mixed_gate, wild_gate
 
 from perfci.gate.past import Best, Past, Since
 from perfci.gate.rungs import Ending
@@ -165,3 +165,24 @@ def test_marks_of_long_names_fit_a_terminal() -> None:
     lines = _lines(gate([replace(slower, key=key)]))
     assert max(map(measure, lines)) <= WIDTH
     assert any(line.startswith("  kkkkkk") and line.endswith("1.00 ms") for line in lines)
+
+
+def test_cells_of_the_same_code_that_are_known_to_be_wrong_are_named_beside_their_count() -> None:
+    lines = _lines(known_gate())
+    at = lines.index(
+        "2 of 4 cells of the same code failed when the base was last measured, and the"
+    )
+    assert lines[at - 2].endswith("unchanged without being measured")
+    assert lines[at + 1] == "head changes nothing of that:"
+    entry = " ".join(line.strip() for line in lines[at + 2 : lines.index("", at)])
+    assert entry.startswith("rope/v0/headline cpu/1, host/2: wrong values: off by <3> Speed up")
+    assert entry.endswith("; run 20261130T014343-ab12cd34")
+    assert exit_code_of(known_gate(), fail_on_inconclusive=True) == 0
+    assert "last measured" not in "".join(_lines(mixed_gate()))
+
+
+def test_of_many_cells_that_are_known_to_be_wrong_some_are_named() -> None:
+    lines = _lines(known_gate(30))
+    assert max(map(measure, lines)) <= WIDTH
+    assert sum(line.startswith("  rope/v") for line in lines) == 10
+    assert "  and 20 more" in lines

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from gates import HOSTILE, busy_gate, comparison, gate, mixed_gate, wild_gate
+from gates import HOSTILE, busy_gate, comparison, gate, known_gate, mixed_gate, wild_gate
 
 from perfci.gate.verdicts import Gate
 from perfci.history.model import Verdict
@@ -97,3 +97,23 @@ def test_passes_far_from_a_latency_are_marked_where_they_count(
     folded = text.partition("1 unchanged")[2].partition("passes far from the")[0]
     assert "\n\n1 unchanged cell has passes far from its latency, no more than " in folded
     assert "far from" not in write(mixed_gate())
+
+
+@pytest.mark.parametrize("write", [gate_markdown, gate_github])
+def test_what_is_known_to_be_wrong_is_said_and_neither_folded_away_nor_acted_on(
+    write: Callable[[Gate], str],
+) -> None:
+    paragraphs = write(known_gate()).split("\n\n")
+    at = next(n for n, each in enumerate(paragraphs) if "run the same code" in each)
+    assert paragraphs[at + 1].startswith("2 of 4 cells of the same code failed when the base was ")
+    (entry,) = paragraphs[at + 2].splitlines()
+    assert entry.startswith("- rope/v0/headline cpu/1, host/2: wrong values: off by &#60;3&#62;")
+    assert "@team" not in entry
+    assert "last measured" not in write(mixed_gate())
+
+
+def test_a_comment_holds_what_many_cells_are_known_of() -> None:
+    text = gate_github(known_gate(2000))
+    assert len(text) <= GITHUB_LIMIT
+    assert "4,000 of 4,002 cells of the same code failed when" in text
+    assert re.search(r"\nand [\d,]+ more\n", text)
