@@ -1,5 +1,6 @@
 """Where C variants write: outputs poisoned with NaN, between guard bands to be left alone."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -41,6 +42,11 @@ class GuardedOutputs:
             for buffer in self._buffers
             for band in (buffer[:_GUARD_BYTES], buffer[-_GUARD_BYTES:])
         )
+
+
+def wipe(output: Tensor) -> None:
+    """Fill a tensor with NaN, or with a pattern where there is none, so that nothing is right."""
+    output.fill_(math.nan if output.is_floating_point() else _PATTERN)
 
 
 def kept(returned: object) -> object:

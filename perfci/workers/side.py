@@ -10,7 +10,7 @@ from torch import Tensor
 from perfci.build import Build
 from perfci.checking.check import Subject, output_templates, synchronise
 from perfci.checking.inputs import Arguments, count_bytes
-from perfci.checking.outputs import GuardedOutputs, kept
+from perfci.checking.outputs import GuardedOutputs, kept, wipe
 from perfci.checking.recheck import Place
 from perfci.entry import Entry
 from perfci.outcome import Outcome, Timing
@@ -158,9 +158,5 @@ def _wipe(outputs: GuardedOutputs, returned: object, arguments: Arguments) -> No
         each.untyped_storage().data_ptr() for each in arguments.values() if isinstance(each, Tensor)
     }
     for each in returned if isinstance(returned, tuple | list) else (returned,):
-        if (
-            isinstance(each, Tensor)
-            and each.is_floating_point()
-            and each.untyped_storage().data_ptr() not in given
-        ):
-            each.fill_(float("nan"))
+        if isinstance(each, Tensor) and each.untyped_storage().data_ptr() not in given:
+            wipe(each)

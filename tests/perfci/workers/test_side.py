@@ -5,6 +5,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import scratch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from perfci.checking.check import WrongError, draw
 from perfci.checking.recheck import judge_alone, judge_left
-from perfci.timers import Reader
+from perfci.timers import Reader, Workload
 from perfci.workers import side as laid_out
 from perfci.workers.side import Side
 
@@ -100,6 +101,28 @@ def test_of_large_outputs_a_graph_is_chosen(
         side.keep_left(_reader(*(lambda index=index: chosen.add(index) for index in range(8))))
     assert len(side.left) == 100
     assert chosen == set(range(8))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8, torch.bool])
+def test_what_a_graph_returned_is_wiped_whatever_it_is_made_of_but_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
+) -> None:
+    """Or a graph that computes nothing would pass by what was there when it was captured."""
+    opened: list[Workload] = []
+
+    def open_reader(workload: Workload) -> Reader:
+        opened.append(workload)
+        return _reader()
+
+    monkeypatch.setattr(laid_out, "timer", lambda _: SimpleNamespace(open_reader=open_reader))
+    side, returned = _side(tmp_path), torch.zeros(4, dtype=dtype)
+    side.open_reader("cuda_hot")
+    x = side.places[0].arguments[0]["x"]
+    assert isinstance(x, Tensor)
+    before = x.clone()
+    opened[0].poison((returned, x[1:]))
+    assert bool((returned != 0).all())
+    assert torch.equal(x, before)
 
 
 @pytest.mark.parametrize(
