@@ -5,7 +5,8 @@ contract with its version, and the workload (reference and case) must be the sam
 
 *Pooling.* Each run of a side is summarised by the mean of the logarithms of its passes'
 interquartile means; runs weigh the same. Of a cell that ended differently in several runs, a
-contender is given its worst end and a baseline its best, so that a second try hides no failure.
+contender is given its worst end and a baseline its best, so that a second try hides no failure;
+what a later run shows to be the machine's does not count (perfci.decision.standing).
 
 *Pairs.* Where both sides have runs that were measured together, these alone count: the logarithm
 of each pass's ratio is one reading, in which what the process and the hour did has cancelled. So
@@ -38,6 +39,7 @@ from perfci.decision.pairs import (
     sort_out,
     without_change,
 )
+from perfci.decision.standing import describe_superseded, part_superseded
 from perfci.history.model import Cell, Comparison, Environment, RunSummary, SeriesKey, Verdict
 from perfci.history.order import is_whole
 
@@ -136,23 +138,27 @@ def compare(
     """
     if not (0.0 < threshold < math.inf and 0.0 < alpha < 1.0):
         raise ValueError(f"threshold {threshold} or alpha {alpha} is out of range")
-    timed, untimed = sort_out(baseline.cells_by_key(), contender.cells_by_key())
+    standing, superseded = part_superseded(contender.cells_by_key(), contender.runs)
+    timed, untimed = sort_out(baseline.cells_by_key(), standing)
     comparisons = [_say_left_out(each, baseline, contender) for each in untimed]
     pairs = {**baseline.pairs(), **contender.pairs()}
     machines = {**baseline.machines(), **contender.machines()}
     known = {each.key: _floor(each, machines, floors or {}) for each in timed}
     comparisons += _compare_timed(timed, pairs, known, threshold, alpha)
-    return sorted(comparisons, key=lambda each: each.key)
+    told = [_say_superseded(each, superseded.get(each.key, ())) for each in comparisons]
+    return sorted(told, key=lambda each: each.key)
 
 
 def count_checked(baseline: Side, contender: Side) -> int:
     """How many cells are only checked, and right: of these nothing is compared."""
-    return count_right(baseline.cells_by_key(), contender.cells_by_key())
+    standing, _ = part_superseded(contender.cells_by_key(), contender.runs)
+    return count_right(baseline.cells_by_key(), standing)
 
 
 def find_compared(baseline: Side, contender: Side) -> tuple[list[Cell], list[Cell]]:
     """The cells of each side of which the latencies are compared."""
-    timed, _ = sort_out(baseline.cells_by_key(), contender.cells_by_key())
+    standing, _ = part_superseded(contender.cells_by_key(), contender.runs)
+    timed, _ = sort_out(baseline.cells_by_key(), standing)
     pairs = {**baseline.pairs(), **contender.pairs()}
     chosen = [_together(each, pairs)[0] for each in timed]
     return (
@@ -183,6 +189,14 @@ def _say_left_out(comparison: Comparison, baseline: Side, contender: Side) -> Co
         return comparison
     reason = f"of the {name} there is no run but a gate's or a bisection's, without this cell"
     return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
+
+
+def _say_superseded(comparison: Comparison, rows: Sequence[Cell]) -> Comparison:
+    """Say of a contender's cell what of it no longer counts."""
+    if not rows:
+        return comparison
+    reasons = (comparison.reason, describe_superseded(rows))
+    return replace(comparison, reason="; ".join(each for each in reasons if each))
 
 
 def _compare_timed(
