@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from perfci.ci.settings import CiSettings, read_ci_settings
 from perfci.errors import ConfigurationError
@@ -121,6 +122,12 @@ def _layered(root: Path, *layers: Mapping[str, Any], variables: Mapping[str, str
         cxx=variables.get("CXX") or "g++",
     )
     return replace(config, **values)
+
+
+def beside_store(config: Config) -> Path:
+    """The folder for what is kept beside the store: that of its file, the project's without one."""
+    path = config.store.removeprefix(_EMBEDDED)
+    return config.root / ".perfci" if path == config.store else Path(unquote(path)).parent
 
 
 def child_environment(cache: Path) -> dict[str, str]:

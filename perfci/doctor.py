@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perfci.config import Config, visible_devices
 from perfci.device import cpu, default_testbed, has_gpu_driver
+from perfci.drafts import command_to_import, describe, drafts_folder, find_cut_off
 from perfci.errors import ExitCode, PerfciError
 from perfci.findings import Finding, absent, broken, present
 from perfci.gpu.nvml import NvmlError, driver_version, open_gpus
@@ -27,7 +28,7 @@ def examine(config: Config) -> Iterator[Finding]:
     yield _processor(config)
     yield from _git(config)
     yield _kernels(config)
-    yield _store(config)
+    yield from _store(config)
 
 
 def _torch() -> Finding:
@@ -126,12 +127,15 @@ def _kernels(config: Config) -> Finding:
     return present("kernels", f"{names} ({config.kernels})")
 
 
-def _store(config: Config) -> Finding:
+def _store(config: Config) -> Iterator[Finding]:
+    recorded: set[str] = set()
     try:
         with open_store(config.store, create=False) as store:
-            count = len(store.runs())
+            recorded = {each.run_id for each in store.runs()}
+        yield present("store", f"{store.url}, {count_things(len(recorded), 'run')}")
     except NoStoreError:
-        return absent("store", f"{config.store}: not there yet; the first perfci run makes it")
+        yield absent("store", f"{config.store}: not there yet; the first perfci run makes it")
     except HistoryError as error:
-        return broken("store", str(error), ExitCode.STORE)
-    return present("store", f"{store.url}, {count_things(count, 'run')}")
+        yield broken("store", str(error), ExitCode.STORE)
+    for each in find_cut_off(drafts_folder(config), recorded=recorded):
+        yield absent("unfinished", f"{describe(each)}: {command_to_import(each, config)}")

@@ -69,6 +69,7 @@ def assemble(
     measured: Measured,
     environment: Environment,
     *,
+    run_id: str,
     started_at: datetime,
     trigger: str,
     attempt: int,
@@ -76,7 +77,7 @@ def assemble(
 ) -> Run:
     """The record of what was measured; runs that were measured together share a ``pair``."""
     return Run(
-        run_id=new_id(started_at),
+        run_id=run_id,
         commit=subject.commit,
         environment=environment,
         started_at=started_at,

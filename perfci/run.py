@@ -20,6 +20,7 @@ from perfci.decision.precision import Precision
 from perfci.gpu.clocks import ClockWatch, GpuEye
 from perfci.history.model import Measurement, Status, is_anchor
 from perfci.outcome import Outcome, require_pair
+from perfci.pace import Sparingly
 from perfci.plan import Limits, Target, Task
 from perfci.prepare import Prepared, architectures_for, build_all, limits_of, reason_to_skip
 from perfci.progress import Observer
@@ -31,6 +32,8 @@ from perfci.workers.passes import PassServer
 FIRST_SEEDS = 3
 ROTATING_INPUTS = 4
 _SEED_BITS = 48
+_KEPT_SHARE = 0.01
+"""What keeping passes while others are still to come may take of the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,10 @@ class Measured:
     interrupted: bool
     duration_s: float
     unwatched: str = ""
+
+
+SoFar = Callable[[Sequence[Measured]], None]
+"""Who hears between two passes what is known of each side, as it is if nothing follows."""
 
 
 class Until(Protocol):
@@ -83,12 +90,14 @@ def measure(
     passes: int | Precision,
     timed: bool = True,
     observer: Observer,
+    keep_so_far: SoFar | None = None,
 ) -> Measured:
     """Build, check and (where ``timed``) time cells, in so many passes or until it is precise.
 
     It ends as soon as nothing of the code is left that could be timed: anchors are not timed for
     their own sake, unless nothing else is asked for. KeyboardInterrupt before the first pass is
-    complete goes through; after that it ends the run with the passes that are complete.
+    complete goes through; after that it ends the run with the passes that are complete. These are
+    handed to ``keep_so_far`` before each further one, unless that would take too much of the time.
     """
     timers = timers_on(target.device.kind) if timed else ()
     precision = passes if isinstance(passes, Precision) and timed else None
@@ -110,6 +119,7 @@ def measure(
         timers=timers,
         precision=None if precision is None else precision.target,
         observer=observer,
+        keep_so_far=keep_so_far,
     )
     return measured
 
@@ -124,6 +134,7 @@ def measure_pair(
     passes: int | Until,
     timers: Sequence[str] | None = None,
     observer: Observer,
+    keep_so_far: SoFar | None = None,
 ) -> tuple[Measured, Measured]:
     """Measure two sides in the same passes, each cell's in turns, as ``measure`` does one.
 
@@ -160,6 +171,7 @@ def measure_pair(
         waits_for=waits_for,
         timers=timers,
         observer=observer,
+        keep_so_far=keep_so_far,
     )
     return first, second
 
@@ -175,6 +187,7 @@ def _measure(
     timers: Sequence[str],
     precision: float | None = None,
     observer: Observer,
+    keep_so_far: SoFar | None,
 ) -> list[Measured]:
     start_s = time.monotonic()
     begun = [_begin(cells, config, target, observer) for cells in sides]
@@ -190,9 +203,26 @@ def _measure(
     complete, interrupted = 0, False
     eye = GpuEye(target.device.uuid)
     watch = ClockWatch(eye.glance)
+
+    def known() -> list[Measured]:
+        duration_s = time.monotonic() - start_s
+        return [
+            Measured(
+                measurements=tuple(_rows(states, timers, target, precision=precision)),
+                passes=complete,
+                interrupted=interrupted,
+                duration_s=duration_s,
+                unwatched=eye.reason,
+            )
+            for states in begun
+        ]
+
+    keep = Sparingly(lambda: keep_so_far and keep_so_far(known()), share=_KEPT_SHARE)
     try:
         with watch:
             while not is_over(begun, complete, time.monotonic() - start_s):
+                if complete:
+                    keep()
                 wanted = [each for each in together if waits_for(each[0])]
                 fresh = _one_pass(wanted, server, limits, target, complete, timers, watch, observer)
                 for state, outcome in fresh:
@@ -202,17 +232,7 @@ def _measure(
         if not complete:
             raise
         interrupted = True
-    duration_s = time.monotonic() - start_s
-    return [
-        Measured(
-            measurements=tuple(_rows(states, timers, target, precision=precision)),
-            passes=complete,
-            interrupted=interrupted,
-            duration_s=duration_s,
-            unwatched=eye.reason,
-        )
-        for states in begun
-    ]
+    return known()
 
 
 def _without_idle_anchors(sides: list[list[State]], timers: Sequence[str]) -> list[list[State]]:

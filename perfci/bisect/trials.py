@@ -257,6 +257,7 @@ class Trials:
                 Subject(commit=specimen.commit, kernels=specimen.kernels),
                 replace(nothing, measurements=tuple(measurements)),
                 recorded_in(specimen.cell.variant.installation, self.environment),
+                run_id=recording.new_id(started_at),
                 started_at=started_at,
                 trigger=BISECT_TRIGGER,
                 attempt=1,

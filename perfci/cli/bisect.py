@@ -17,6 +17,7 @@ from perfci.bisect.hunt import bisect
 from perfci.bisect.notebook import Notebook, Question, settings_of
 from perfci.bisect.report import bisect_text, find_commands, interval_of
 from perfci.bisect.trials import Trials
+from perfci.cli.keeping import counted, keep
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -30,7 +31,6 @@ from perfci.cli.options import (
     server_for,
     store_option,
 )
-from perfci.cli.record import counted, keep
 from perfci.config import Config
 from perfci.decision.compare import Floors, to_ratio
 from perfci.decision.studies import read_floors

@@ -20,6 +20,7 @@ from perfci.ci.settings import CiSettings, is_runner
 from perfci.ci.terminal import plan_text
 from perfci.cli.ci_job import Job, find_job, inputs_option
 from perfci.cli.ci_report import merge, merge_parcels, report
+from perfci.cli.keeping import keep
 from perfci.cli.options import (
     device_option,
     echo_json,
@@ -30,7 +31,6 @@ from perfci.cli.options import (
     open_to_record,
     store_option,
 )
-from perfci.cli.record import keep
 from perfci.config import inherited_environment
 from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from perfci.cli.keeping import Keeper, counted, file_in, say_cut_off
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -23,7 +24,7 @@ from perfci.cli.options import (
     store_option,
     write_json,
 )
-from perfci.cli.record import counted, keep, say_unwatched
+from perfci.cli.record import say_unwatched
 from perfci.config import Config
 from perfci.decision.studies import read_floors
 from perfci.device import environment, find_targets
@@ -95,8 +96,8 @@ class _Request:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the two run files and gate.json, what --json prints, into this folder instead of "
-    "recording; a --store beside it is only read.",
+    help="Write the two run files, from the first complete pass on, and gate.json, what --json "
+    "prints, into this folder instead of recording; a --store beside it is only read.",
 )
 @kernels_option
 @store_option
@@ -148,7 +149,7 @@ def command(
         reads_store=out is None or store is not None,
     )
     ends = find_ends(root, config, base=base, head=head)
-    with _opened(request) as history:
+    with _opened(request) as history, _keeper_of(request, history) as keeper:
         with check_out(config, root, ends, kernels=config.kernels if kernels else None) as sides:
             server = server_for((*sides.baseline, *sides.proposed), sides.config)
             targets = find_targets(device, server.probe_gpus)
@@ -156,9 +157,9 @@ def command(
                 with progress() as observer:
                     furnishing = furnished(sides, observer)
                     lodged = stack.enter_context(furnishing)
-                gates = _judge(targets, request, lodged, server, history)
+                gates = _judge(targets, request, lodged, server, history, keeper)
         for each in gates:
-            _record(each, request, history)
+            keeper.keep(counted(run, history) for run in each.runs)
     values = _values_of(gates, fail_on_inconclusive=fail_on is not None)
     if out is not None:
         write_json(out / VALUES_FILE, values)
@@ -184,7 +185,13 @@ def _opened(request: _Request) -> Iterator[Store | None]:
     # Beside --out, a store is read for what it knows, and nothing goes into it.
     opened = open_to_record if request.out is None else open_to_read
     with opened(request.config) as store:
+        if request.out is None:
+            say_cut_off(request.config, store)
         yield store
+
+
+def _keeper_of(request: _Request, store: Store | None) -> Keeper:
+    return Keeper(request.config, store, lambda run: file_in(request.out, run))
 
 
 def _judge(
@@ -193,25 +200,25 @@ def _judge(
     sides: Sides,
     server: PassServer,
     store: Store | None,
+    keeper: Keeper,
 ) -> list[Gate]:
     """Gate each device; no more after an interruption."""
     gates = []
     for target in targets:
-        gates.append(_judge_on(target, request, sides, server, store))
+        gates.append(_judge_on(target, request, sides, server, store, keeper))
         say_unwatched(gates[-1].unwatched)
         if gates[-1].interrupted:
             break
     return gates
 
 
-def _record(gate: Gate, request: _Request, store: Store | None) -> None:
-    for run in gate.runs:
-        file = request.out / f"{run.run_id}.json.gz" if request.out else None
-        keep(counted(run, store), None if file else store, file)
-
-
 def _judge_on(
-    target: Target, request: _Request, sides: Sides, server: PassServer, store: Store | None
+    target: Target,
+    request: _Request,
+    sides: Sides,
+    server: PassServer,
+    store: Store | None,
+    keeper: Keeper,
 ) -> Gate:
     testbed = environment(target.device, sides.config).testbed
     floors = {} if store is None else read_floors(store, [testbed])
@@ -219,7 +226,13 @@ def _judge_on(
         place = Place(
             root=request.root, target=target, server=server, floors=floors, observer=observer
         )
-        gate = judge_head(sides, request.selection, place, budget_s=request.budget_s)
+        gate = judge_head(
+            sides,
+            request.selection,
+            place,
+            budget_s=request.budget_s,
+            keep_so_far=keeper.keep_so_far,
+        )
     if store is None:
         return gate
     marks = find_marks(request.root, sides.ends.base, sides.pinned)

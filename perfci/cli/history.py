@@ -7,6 +7,7 @@ import click
 
 from perfci import units
 from perfci.cli import sync
+from perfci.cli.keeping import clear_drafts
 from perfci.cli.options import (
     config_of,
     echo_json,
@@ -112,13 +113,15 @@ def import_(files: tuple[Path, ...], store: str | None) -> int:
       perfci history import examples/h200
     """
     counts = Counter[str]()
-    with open_to_record(config_of(store)) as history:
+    config = config_of(store)
+    with open_to_record(config) as history:
         for each in files:
             found = _import_files(history, each)
             if not found["new"] + found["known"] + found["refused"]:
                 click.echo(f"perfci: {one_line(str(each))}: no run files in it", err=True)
                 found["refused"] += 1
             counts += found
+        clear_drafts(config, history)
     left = f"; {units.count_things(counts['other'], 'other file')} left" if counts["other"] else ""
     click.echo(
         f"{units.count_things(counts['new'], 'run')} brought in, {counts['known']} there already, "

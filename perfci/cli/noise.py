@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from perfci import recording
+from perfci.cli.keeping import Keeper, file_in, say_cut_off
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -23,7 +24,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
+from perfci.cli.record import choose_cells, say_interrupted, say_unwatched
 from perfci.config import Config
 from perfci.decision.noise import ENOUGH_PASSES, FEWEST_PASSES, LADDER, describe_noise
 from perfci.decision.verdict import run_exit_code
@@ -39,7 +40,7 @@ from perfci.lock import lock_device
 from perfci.plan import Target
 from perfci.progress import progress
 from perfci.reports.noise import noise_table, say_shortage
-from perfci.run import measure_pair
+from perfci.run import Measured, measure_pair
 from perfci.selection import Cell, Selection
 from perfci.workers.passes import PassServer
 
@@ -67,7 +68,8 @@ class _Request:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the two run files into this folder instead of recording.",
+    help="Write the two run files into this folder instead of recording, from the first complete "
+    "pass on.",
 )
 @kernels_option
 @store_option
@@ -118,6 +120,7 @@ def _opened(request: _Request) -> Iterator[Store | None]:
         yield None
         return
     with open_to_record(request.config) as store:
+        say_cut_off(request.config, store)
         yield store
 
 
@@ -127,32 +130,36 @@ def _study(target: Target, request: _Request, store: Store | None) -> int:
     cells = _choose_timed(config, subject.kernels, request.selection, target.device.kind)
     where = environment(target.device, config)
     started_at = datetime.now(UTC)
-    with progress() as observer, lock_device(target.device):
-        sides = measure_pair(
-            cells,
-            cells,
-            config,
-            target=target,
-            server=request.server,
-            passes=request.passes,
-            observer=observer,
-        )
     earlier = 0 if store is None else len(store.runs(testbed=where.testbed, studies=True))
-    pair = recording.new_id(started_at)
-    runs = [
-        recording.assemble(
-            subject,
-            measured,
-            where,
-            started_at=started_at,
-            trigger=NOISE_TRIGGER,
-            attempt=earlier + number,
-            pair=pair,
-        )
-        for number, measured in enumerate(sides, 1)
-    ]
-    for run in runs:
-        keep(run, store, request.out / f"{run.run_id}.json.gz" if request.out else None)
+    pair, *run_ids = (recording.new_id(started_at) for _ in range(3))
+
+    def assemble(sides: Sequence[Measured]) -> Iterator[Run]:
+        for number, (measured, run_id) in enumerate(zip(sides, run_ids, strict=True), 1):
+            yield recording.assemble(
+                subject,
+                measured,
+                where,
+                run_id=run_id,
+                started_at=started_at,
+                trigger=NOISE_TRIGGER,
+                attempt=earlier + number,
+                pair=pair,
+            )
+
+    with Keeper(config, store, lambda run: file_in(request.out, run)) as keeper:
+        with progress() as observer, lock_device(target.device):
+            sides = measure_pair(
+                cells,
+                cells,
+                config,
+                target=target,
+                server=request.server,
+                passes=request.passes,
+                observer=observer,
+                keep_so_far=lambda sides: keeper.keep_so_far(assemble(sides)),
+            )
+        runs = list(assemble(sides))
+        keeper.keep(runs)
     _show(request, runs)
     say_unwatched(sides[0].unwatched)
     if sides[0].interrupted:

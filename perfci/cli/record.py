@@ -1,9 +1,6 @@
-"""What the commands that measure share: the cells that are meant, and where a run goes."""
+"""What the commands that measure share: the cells that are meant, and what is said of a run."""
 
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -11,9 +8,6 @@ from perfci import units
 from perfci.anchors import anchor_cells
 from perfci.config import Config
 from perfci.errors import ConfigurationError
-from perfci.history.codec import write_run_file
-from perfci.history.model import Run
-from perfci.history.stores import Store
 from perfci.kernel import Kernel
 from perfci.selection import Cell, Selection, left_out, select
 
@@ -37,21 +31,6 @@ def choose_cells(
     return cells + anchor_cells(kind) if config.anchors else cells
 
 
-def keep(run: Run, store: Store | None, out: Path | None) -> None:
-    """Record a run; where that fails, leave it in a file rather than lose it."""
-    try:
-        if store is not None:
-            store.add(run)
-        elif out is not None:
-            write_run_file(out, run)
-    except Exception:
-        rescue = Path(tempfile.gettempdir()) / f"perfci-{run.run_id}.json.gz"
-        write_run_file(rescue, run)
-        click.echo(f"perfci: the run is kept in {rescue}; bring it in with", err=True)
-        click.echo(f"  perfci history import {rescue}", err=True)
-        raise
-
-
 def say_unwatched(reason: str) -> None:
     """Say why a GPU's state, its clocks above all, is not known; nothing without a reason."""
     if reason:
@@ -64,12 +43,3 @@ def say_interrupted(passes: int, asked: int | None) -> None:
     total = units.count_things(passes if asked is None else asked, "pass", "passes")
     were = units.choose_number(passes, "was complete and is", "were complete and are")
     click.echo(f"interrupted: {of}{total} {were} kept", err=True)
-
-
-def counted(run: Run, store: Store | None) -> Run:
-    """The run, with how many the store has of its commit or tree."""
-    if store is None:
-        return run
-    commit, testbed = run.commit, run.environment.testbed
-    earlier = store.runs(sha_prefix=commit.sha, testbed=testbed, studies=False)
-    return replace(run, attempt=1 + sum(each.commit.dirty == commit.dirty for each in earlier))

@@ -11,6 +11,7 @@ from typing import Literal
 import click
 
 from perfci import recording, units
+from perfci.cli.keeping import Keeper, count_attempts, say_cut_off
 from perfci.cli.options import (
     config_of,
     device_option,
@@ -26,7 +27,7 @@ from perfci.cli.options import (
     server_of,
     store_option,
 )
-from perfci.cli.record import choose_cells, keep, say_interrupted, say_unwatched
+from perfci.cli.record import choose_cells, say_interrupted, say_unwatched
 from perfci.cli.side_by_side import run_side_by_side
 from perfci.config import Config
 from perfci.decision.precision import Precision
@@ -34,7 +35,7 @@ from perfci.decision.verdict import run_exit_code
 from perfci.device import environment, find_targets, has_gpu_driver, why_no_gpu
 from perfci.errors import ConfigurationError, ExitCode, UsageError
 from perfci.history import commits
-from perfci.history.model import Environment, Run
+from perfci.history.model import Run
 from perfci.history.plain import plain
 from perfci.history.stores import Store
 from perfci.history.summary import cell, run_summary
@@ -43,7 +44,7 @@ from perfci.plan import Target
 from perfci.progress import progress
 from perfci.recording import Subject
 from perfci.reports.run import run_table
-from perfci.run import measure
+from perfci.run import Measured, measure
 from perfci.selection import Selection, select
 from perfci.workers.passes import PassServer
 
@@ -101,7 +102,8 @@ class _Request:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Write a run file instead of recording; with --range or several devices a folder.",
+    help="Write a run file instead of recording, from the first complete pass on; with --range or "
+    "several devices a folder.",
 )
 @kernels_option
 @store_option
@@ -208,6 +210,7 @@ def _opened(request: _Request) -> Iterator[Store | None]:
         yield None
         return
     with open_to_record(request.config) as store:
+        say_cut_off(request.config, store)
         yield store
 
 
@@ -271,25 +274,34 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
     kind = target.device.kind
     cells = choose_cells(request.config, subject.kernels, request.selection, kind)
     started_at = datetime.now(UTC)
+    run_id = recording.new_id(started_at)
     where = environment(target.device, request.config)
-    with progress() as observer, lock_device(target.device):
-        measured = measure(
-            cells,
-            request.config,
-            target=target,
-            server=request.server,
-            passes=request.passes,
-            observer=observer,
+    attempt = count_attempts(store, subject.commit, where.testbed)
+
+    def assemble(measured: Measured) -> Run:
+        return recording.assemble(
+            subject,
+            measured,
+            where,
+            run_id=run_id,
+            started_at=started_at,
+            trigger=request.trigger,
+            attempt=attempt,
         )
-    run = recording.assemble(
-        subject,
-        measured,
-        where,
-        started_at=started_at,
-        trigger=request.trigger,
-        attempt=_attempt(subject, where, store),
-    )
-    keep(run, store, _file_for(request, run))
+
+    with Keeper(request.config, store, lambda run: _file_for(request, run)) as keeper:
+        with progress() as observer, lock_device(target.device):
+            measured = measure(
+                cells,
+                request.config,
+                target=target,
+                server=request.server,
+                passes=request.passes,
+                observer=observer,
+                keep_so_far=lambda sides: keeper.keep_so_far(map(assemble, sides)),
+            )
+        run = assemble(measured)
+        keeper.keep([run])
     _show(request, run)
     say_unwatched(measured.unwatched)
     asked = request.passes if isinstance(request.passes, int) else None
@@ -301,14 +313,6 @@ def _record_on(target: Target, request: _Request, store: Store | None, subject: 
         ended = f"ended after {units.format_count(measured.passes)} of {of}"
         click.echo(f"{ended}: nothing is left that could be timed", err=True)
     return int(run_exit_code(run.measurements))
-
-
-def _attempt(subject: Subject, where: Environment, store: Store | None) -> int:
-    if store is None:
-        return 1
-    commit = subject.commit
-    earlier = store.runs(sha_prefix=commit.sha, testbed=where.testbed, studies=False)
-    return 1 + sum(run.commit.dirty == commit.dirty for run in earlier)
 
 
 def _show(request: _Request, run: Run) -> None:

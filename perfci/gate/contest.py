@@ -1,7 +1,7 @@
 """A head measured beside its base: what needs it, in the same passes, until it is decided."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,7 +39,7 @@ from perfci.plan import Target
 from perfci.prepare import architectures_for, build_all
 from perfci.progress import Observer
 from perfci.recording import Subject
-from perfci.run import Measured, measure, measure_pair
+from perfci.run import Measured, SoFar, measure, measure_pair
 from perfci.selection import Cell, Selection, refuse_unknown, variants_of
 from perfci.workers.passes import PassServer
 
@@ -59,10 +59,18 @@ class Place:
     observer: Observer
 
 
-def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: float) -> Gate:
+def judge_head(
+    sides: Sides,
+    selection: Selection,
+    place: Place,
+    *,
+    budget_s: float,
+    keep_so_far: Callable[[Sequence[Run]], None],
+) -> Gate:
     """Build both sides, measure what needs it, and decide.
 
-    Raises UsageError for a name that neither side has, ConfigurationError where nothing is chosen.
+    ``keep_so_far`` hears the runs as they are known while passes are still to come. Raises
+    UsageError for a name that neither side has, ConfigurationError where nothing is chosen.
     """
     start_s, started_at = time.monotonic(), datetime.now(UTC)
     config, target = sides.config, place.target
@@ -74,6 +82,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         environments=tuple(recorded_in(each, where) for each in sides.installations),
         started_at=started_at,
         pair=recording.new_id(started_at),
+        run_ids=(recording.new_id(started_at), recording.new_id(started_at)),
     )
     rules = Rules(thresholds=thresholds_of(config), floors=place.floors)
     spent_before_s = time.monotonic() - start_s
@@ -85,7 +94,14 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         ),
     )
     has_anchors = sides.config.anchors and timed_count > 0
-    first, second = _measure_pairs(others, sides, place, rungs, has_anchors=has_anchors)
+
+    def keep(measured: Sequence[Measured]) -> None:
+        rows = [each.measurements for each in measured]
+        keep_so_far(_recorded(records.runs_of(rows, duration_s=measured[0].duration_s)))
+
+    first, second = _measure_pairs(others, sides, place, rungs, keep, has_anchors=has_anchors)
+    if first.passes:  # what only the head has, and other devices, may be still to come
+        keep([first, second])
     new = _measure_new(() if first.interrupted else matching.new, sides, place)
     rows = (first.measurements, (*second.measurements, *new.measurements))
     runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
@@ -111,7 +127,7 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         anchors=tuple(compare_anchors(before, after, floors=place.floors)),
         before=before,
         after=after,
-        runs=tuple(run for run in map(_without_unpaired, runs) if run.measurements),
+        runs=_recorded(runs),
         passes=first.passes,
         ending=rungs.ending,
         budget_s=budget_s,
@@ -120,6 +136,11 @@ def judge_head(sides: Sides, selection: Selection, place: Place, *, budget_s: fl
         interrupted=first.interrupted or new.interrupted,
         unwatched=first.unwatched or new.unwatched,
     )
+
+
+def _recorded(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Runs as they are recorded, where anything of them is."""
+    return tuple(run for run in map(_without_unpaired, runs) if run.measurements)
 
 
 def _without_unpaired(run: Run) -> Run:
@@ -200,7 +221,13 @@ def _part(pairs: Pairs, sides: Sides, place: Place) -> tuple[Pairs, Pairs, int]:
 
 
 def _measure_pairs(
-    pairs: Pairs, sides: Sides, place: Place, rungs: Rungs, *, has_anchors: bool
+    pairs: Pairs,
+    sides: Sides,
+    place: Place,
+    rungs: Rungs,
+    keep_so_far: SoFar,
+    *,
+    has_anchors: bool,
 ) -> tuple[Measured, Measured]:
     if not pairs:
         return _NOTHING, _NOTHING
@@ -213,6 +240,7 @@ def _measure_pairs(
         server=place.server,
         passes=rungs,
         observer=place.observer,
+        keep_so_far=keep_so_far,
     )
 
 
@@ -238,6 +266,7 @@ class _Records:
     environments: Sequence[Environment]
     started_at: datetime
     pair: str
+    run_ids: tuple[str, str]
 
     def runs_of(self, rows: Rows, *, duration_s: float = 0.0) -> tuple[Run, Run]:
         subjects = (
@@ -253,13 +282,14 @@ class _Records:
                     duration_s=duration_s,
                 ),
                 environment,
+                run_id=run_id,
                 started_at=self.started_at,
                 trigger=GATE_TRIGGER,
                 attempt=1,
                 pair=self.pair,
             )
-            for subject, measurements, environment in zip(
-                subjects, rows, self.environments, strict=True
+            for subject, measurements, environment, run_id in zip(
+                subjects, rows, self.environments, self.run_ids, strict=True
             )
         )
         return first, second

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
 from perfci.build import Build
-from perfci.config import Config
+from perfci.config import Config, beside_store
 from perfci.errors import DeviceError
 from perfci.history.text import one_line
 from perfci.kernel import Case, Kernel
@@ -93,9 +92,7 @@ def require_profiler() -> str:
 
 def profiles_folder(config: Config, run_id: str) -> Path:
     """Where a run's profiles are kept: beside the store's file, in the project without one."""
-    path = config.store.removeprefix("sqlite:///")
-    beside = config.root / ".perfci" if path == config.store else Path(unquote(path)).parent
-    return beside / "profiles" / run_id
+    return beside_store(config) / "profiles" / run_id
 
 
 def find_reports(folder: Path) -> list[Path]:
