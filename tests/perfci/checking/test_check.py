@@ -8,7 +8,15 @@ import pytest
 import scratch
 from subjects import build_subject
 
-from perfci.checking.check import Subject, WrongError, check, draw, find_truth, judge
+from perfci.checking.check import (
+    Subject,
+    WrongError,
+    bound_at,
+    check,
+    draw,
+    find_truth,
+    judge,
+)
 from perfci.checking.inputs import draw_inputs
 from perfci.declaration import Tolerance
 from perfci.error_bounds import Bounds, OutputBound
@@ -156,6 +164,34 @@ def test_what_is_frozen_judges_and_not_the_library_of_these_inputs(
         assert outcome.message.endswith("(3 × the library's, as frozen)")
     else:
         assert "above its bound" in outcome.message
+
+
+@pytest.mark.parametrize(("cases", "ratio"), [(scratch.CASES, 3), (_OUTLIERS, 9)])
+def test_outliers_widen_what_the_library_allows_of_the_mean_error(
+    tmp_path: Path, cases: str, ratio: int
+) -> None:
+    subject = _subject(tmp_path, scratch.EAGER, cases)
+    (truth,) = find_truth(subject, draw(subject, 1))
+    bound = bound_at(subject, [truth], 0)
+    assert bound.rms == ratio * truth.yardstick_errors.rms > 0
+    assert bound.largest == 4 * truth.yardstick_errors.max_abs
+    assert bound.reason == f"{ratio} × the library's"
+
+
+def test_each_output_has_frozen_bounds_of_its_own(tmp_path: Path) -> None:
+    subject = _frozen(_subject(tmp_path, scratch.EAGER))
+    (bounds,) = subject.kernel.frozen.values()
+    first, second = (
+        OutputBound(largest=n, rms=n / 2, max_abs_error=0, rms_error=0) for n in (1, 8)
+    )
+    place = ("cpu", subject.case.name)
+    frozen = {place: replace(bounds, outputs=(first, second))}
+    subject = replace(subject, kernel=replace(subject.kernel, frozen=frozen))
+    truths = [find_truth(subject, draw(subject, seed))[0] for seed in (1, 2)]
+    for index, own in enumerate((first, second)):
+        bound, allowed = bound_at(subject, truths, index), truths[index].allowed
+        assert bound.largest == pytest.approx(4 * own.largest * allowed.largest)
+        assert bound.rms == pytest.approx(3 * own.rms * allowed.rms)
 
 
 def test_frozen_bounds_have_no_slack_for_outliers(tmp_path: Path) -> None:

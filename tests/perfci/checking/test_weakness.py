@@ -1,6 +1,7 @@
 """A case must reject what is wrong in a common way; what happens to be right is no blame."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import scratch
 from subjects import build_subject
 
 from perfci.checking.weakness import find_weakness
+from perfci.declaration import GENERAL_RULE, Tolerance
 
 _CASES = """\
 [[check]]
@@ -19,7 +21,6 @@ distribution = "{distribution}"
 """
 _REFERENCE = """\
 import torch
-from subjects import build_subject
 
 
 def make_inputs(*, rows, columns, dtype, device, generator):
@@ -41,14 +42,16 @@ _LOST = "((x + 4e7) - 4e7)"
 """An output as large as the rounding errors of what it is computed from."""
 
 
-def _weakness(root: Path, returns: str, *, rows: int, columns: int) -> str:
-    """What a case of that reference would accept."""
+def _weakness(
+    root: Path, returns: str, *, rows: int, columns: int, tolerance: Tolerance = GENERAL_RULE
+) -> str:
+    """What a case of that reference would accept, by a variant that declares that tolerance."""
     cases = _CASES.format(name="case", rows=rows, columns=columns, distribution="normal")
     reference = _REFERENCE.format(returns=returns)
     variant = "def run(x):\n    return x\n"
     scratch.write_kernel(root, cases__toml=cases, reference__py=reference, variant__py=variant)
     _, subject = build_subject(root)
-    return find_weakness(subject, 1, 2)
+    return find_weakness(replace(subject, tolerance=tolerance), 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,18 @@ def test_a_case_that_accepts_what_is_wrong_is_weak(
     tmp_path: Path, returns: str, accepted: str
 ) -> None:
     assert _weakness(tmp_path, returns, rows=16, columns=16) == accepted
+
+
+def test_a_case_is_no_better_for_what_a_variant_declares(tmp_path: Path) -> None:
+    """It is looked at once, with the first variant, for all of them."""
+    strict = Tolerance(max_ratio=0.1, rms_ratio=0.1)
+    assert _weakness(tmp_path, _LOST, rows=16, columns=16, tolerance=strict) == "all zeros"
+
+
+def test_a_case_may_reject_what_is_wrong_by_the_mean_error_alone(tmp_path: Path) -> None:
+    """Where the library errs in one row by more than values are large in all others."""
+    returns = f"torch.cat([{_LOST}[:1], x[1:]])"
+    assert _weakness(tmp_path, returns, rows=16, columns=16) == ""
 
 
 @pytest.mark.parametrize(
