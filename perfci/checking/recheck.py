@@ -147,7 +147,7 @@ def find_memory(subject: Subject, places: Sequence[Place], seen_seed: int) -> st
     """How much longer a call takes on inputs never seen before; empty where it does not.
 
     It is a call in a place that is chosen only now. What else the machine does can look
-    so once, but not three times in a row. Afterwards the first set is as it was.
+    so once, but not three times in a row.
     """
     seen, ratio = draw(subject, seen_seed), math.inf
     (place,) = random.sample(places, k=1)
@@ -155,8 +155,6 @@ def find_memory(subject: Subject, places: Sequence[Place], seen_seed: int) -> st
         ratio = min(ratio, _ratio_of_new_to_seen(subject, place, seen))
         if ratio <= _REMEMBERED:
             break
-    refill(place.arguments[0], seen)
-    place.calls[0]()
     if ratio <= _REMEMBERED:
         return ""
     return f"takes {ratio:.1f} times as long on inputs that it has not seen: it remembers outputs"
