@@ -18,6 +18,26 @@ from perfci.history.model import Run
 from perfci.history.stores import open_store
 
 _OTHERWISE = "def run(x, a, b):\n    return b + x * a\n"
+_STOPS = """\
+import os
+
+
+def run(x, a, b):
+    mine = f"FOLDER/{os.getpid()}"
+    if not os.path.exists(mine):
+        open(mine, "w").close()
+        if len(os.listdir("FOLDER")) == 3:
+            with open("FOLDER.told", "w") as fifo:
+                fifo.write("here")
+            open("FOLDER.go").read()
+    return b + x * a
+"""
+_WAITS = """\
+def run(x, a, b):
+    with open("FOLDER.told", "w") as fifo:
+        fifo.write("here")
+    open("FOLDER.go").read()
+"""
 _SPOILS = """\
 import os
 
@@ -26,49 +46,46 @@ def run(x, a, b):
     os.makedirs("STORE", exist_ok=True)
     return a * x + b
 """
-_WAITS = """\
-import signal
-
-
-def run(x, a, b):
-    with open("TOLD", "w") as fifo:
-        fifo.write("here")
-    signal.pause()
-"""
 _COMMANDS = {
-    "run": ("run", "--passes", "1000"),
-    "noise": ("noise", "--passes", "1000"),
+    "run": ("run", "--passes", "20"),
+    "noise": ("noise", "--passes", "20"),
     "gate": ("gate", "--base", "HEAD"),
 }
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository whose working tree computes the same as its commit, in another order."""
+    """A repository whose working tree computes as its commit does, and stops in a later pass."""
     root = scratch.quick(tmp_path / "root")
     scratch.write_kernel(root, eager__py=scratch.EAGER)
     scratch.git(root, "init", "-q")
     scratch.commit_all(root, "one")
-    scratch.write_kernel(root, eager__py=_OTHERWISE)
+    folder = tmp_path / "passes"
+    folder.mkdir()
+    for name in ("told", "go"):
+        os.mkfifo(tmp_path / f"passes.{name}")
+    scratch.write_kernel(root, eager__py=_STOPS.replace("FOLDER", str(folder)))
     return root
 
 
 @contextmanager
-def _measuring(root: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """The program once it has told of a second pass, so that the first is complete."""
+def _measuring(root: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """The program while the kernel waits, in a pass after the first."""
     with subprocess.Popen(
         [sys.executable, "-m", "perfci", *arguments],
         cwd=root,
         env=scratch.environment(root),
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as program:
-        assert program.stderr is not None
-        lines = iter(program.stderr.readline, "")
-        assert any(line.startswith("pass 2: ") for line in lines)
+        assert (root.parent / "passes.told").read_text() == "here"
         yield program
+
+
+def _go_on(root: Path) -> None:
+    """Let the kernel go on."""
+    (root.parent / "passes.go").write_text("")
 
 
 def _files(root: Path, out: str | None) -> list[Path]:
@@ -90,7 +107,7 @@ def _recorded(root: Path) -> list[Run]:
 @pytest.mark.parametrize("name", _COMMANDS)
 def test_passes_outlive_a_kill(root: Path, name: str) -> None:
     with _measuring(root, *_COMMANDS[name]) as program:
-        program.send_signal(signal.SIGKILL)
+        program.kill()
     doctor = scratch.call(root, "doctor")
     assert len(_files(root, None)) == (1 if name == "run" else 2)
     ended = scratch.call(root, "run", "--case", "one")
@@ -115,12 +132,10 @@ def test_passes_outlive_a_kill(root: Path, name: str) -> None:
 
 
 def test_all_passes_of_a_gate_outlive_a_kill_while_what_is_new_is_checked(root: Path) -> None:
-    told = root.parent / "told"
-    os.mkfifo(told)
-    scratch.write_kernel(root, new__py=_WAITS.replace("TOLD", str(told)))
+    waits = _WAITS.replace("FOLDER", str(root.parent / "passes"))
+    scratch.write_kernel(root, eager__py=_OTHERWISE, new__py=waits)
     with _measuring(root, "gate", "--base", "HEAD", "--out", "../files") as program:
-        told.read_text()
-        program.send_signal(signal.SIGKILL)
+        program.kill()
     passes = [_passes(read_run_file(path)) for path in _files(root, "../files")]
     assert passes[0] == passes[1]
     assert passes[0] <= {6, 12, 24, 48, 72}
@@ -142,7 +157,7 @@ def test_passes_outlive_a_kill_in_the_files_that_were_asked_for(root: Path, name
     out = "../files/run.json.gz" if name == "run" else "../files"
     (root / "../files").mkdir()
     with _measuring(root, *_COMMANDS[name], "--out", out) as program:
-        program.send_signal(signal.SIGKILL)
+        program.kill()
     assert not (root / ".perfci").exists()
     runs = [read_run_file(path) for path in _files(root, "../files")]
     assert len(runs) == (1 if name == "run" else 2)
@@ -160,7 +175,7 @@ def test_the_files_that_were_asked_for_are_there_under_their_names_from_the_firs
 ) -> None:
     with _measuring(root, "noise", "--passes", "4", "--out", "files") as program:
         first = {path.name: read_run_file(path) for path in _files(root, "files")}
-        program.communicate()
+        _go_on(root)
     assert program.returncode == 0
     last = {path.name: read_run_file(path) for path in _files(root, "files")}
     assert sorted(path.name for path in (root / "files").iterdir()) == sorted(first)
@@ -172,11 +187,12 @@ def test_the_files_that_were_asked_for_are_there_under_their_names_from_the_firs
 
 @pytest.mark.parametrize("by", [None, signal.SIGTERM])
 def test_nothing_is_left_of_a_run_that_is_recorded(root: Path, by: signal.Signals | None) -> None:
-    with _measuring(root, "run", "--passes", "4" if by is None else "1000") as program:
+    with _measuring(root, "run", "--passes", "4") as program:
         assert len(_files(root, None)) == 1
-        if by is not None:
+        if by is None:
+            _go_on(root)
+        else:
             program.send_signal(by)
-        program.communicate()
     assert program.returncode == (0 if by is None else 130)
     assert not (root / ".perfci/unfinished").exists()
     assert len(_recorded(root)) == 1
@@ -198,6 +214,7 @@ def test_what_the_store_refuses_is_kept_where_its_passes_were(root: Path) -> Non
 
 
 def test_where_passes_cannot_be_kept_it_goes_on_and_says_so_once(root: Path) -> None:
+    scratch.write_kernel(root, eager__py=_OTHERWISE)
     (root / ".perfci").mkdir()
     (root / ".perfci/unfinished").write_text("")
     ended = scratch.call(root, "run", "--passes", "4", "--case", "large")
@@ -212,8 +229,8 @@ def test_where_passes_cannot_be_kept_it_goes_on_and_says_so_once(root: Path) -> 
 
 def test_another_store_is_named_in_the_command(root: Path) -> None:
     store = "../elsewhere/other.db"
-    with _measuring(root, "run", "--passes", "1000", "--store", store) as program:
-        program.send_signal(signal.SIGKILL)
+    with _measuring(root, "run", "--passes", "20", "--store", store) as program:
+        program.kill()
     folder = root.parent / "elsewhere"
     assert (folder / ".gitignore").read_text() == "*\n"
     assert scratch.call(root, "run", "--case", "one").stderr.find("cut off") == -1
