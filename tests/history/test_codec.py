@@ -169,11 +169,30 @@ def test_round_trip(run):
     assert decode(blob, origin="x") == run
     assert decode(gzip.decompress(blob), origin="x") == run
     assert encode(decode(blob, origin="x")) == blob
+    assert gzip.decompress(encode(run, quickly=True)) == gzip.decompress(blob)
 
 
 def test_equal_runs_give_equal_bytes_without_a_time_stamp(make_run):
     assert encode(make_run()) == encode(make_run())
     assert encode(make_run())[4:8] == bytes(4)
+
+
+def test_a_run_that_grows_is_written_as_a_whole_one_is(make_run):
+    run = make_run()
+    text = '"passes":[],"measurements":[]'
+    row = dataclasses.replace(run.measurements[0], message=text)
+    first, *others = row.passes
+    for passes in ((first,), (first, *others), (dataclasses.replace(first, loops=9), *others)):
+        grown = dataclasses.replace(row, passes=passes)
+        grown = dataclasses.replace(run, measurements=(grown, *run.measurements[1:]))
+        assert decode(encode(grown, quickly=True), origin="x") == grown
+    broken = dataclasses.replace(run, duration_s=float("nan"))
+    with pytest.raises(RunFileError, match="duration_s"):
+        encode(broken, quickly=True)
+    broken = dataclasses.replace(first, samples_ns=(float("nan"),))
+    broken = dataclasses.replace(run, measurements=(dataclasses.replace(row, passes=(broken,)),))
+    with pytest.raises(RunFileError, match="cannot be written"):
+        encode(broken, quickly=True)
 
 
 def test_every_digit_of_a_sample_survives(make_run):
