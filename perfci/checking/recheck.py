@@ -97,18 +97,31 @@ def judge_alone(subject: Subject, places: Sequence[Place]) -> None:
     What was written beside outputs while others took turns on them is nobody's to answer for: the
     first place has its own. Raises WrongError.
     """
-    _require_inside(places[0])
-    count = len(places[0].arguments)
-    for looked, index in enumerate(random.sample(range(count), k=min(_ALONE, count))):
-        fresh = draw(subject, random.getrandbits(_SEED_BITS))
-        truths = find_truth(subject, fresh)
-        for place in places[:1] if looked else places:
-            if looked:
-                with place.where():
-                    place.calls[index]()
-            else:
-                _wipe(place)
-            _judge_call(subject, place, index, fresh, truths)
+    first = places[0]
+    _require_inside(first)
+    count = len(first.arguments)
+    wiped, *written = random.sample(range(count), k=min(_ALONE, count))
+    _judge_wiped(subject, places, wiped)
+    for index in written:
+        _judge_written(subject, first, index)
+
+
+def _judge_wiped(subject: Subject, places: Sequence[Place], index: int) -> None:
+    """Judge a call in every place, on outputs that are wiped before."""
+    fresh = draw(subject, random.getrandbits(_SEED_BITS))
+    truths = find_truth(subject, fresh)
+    for place in places:
+        _wipe(place)
+        _judge_call(subject, place, index, fresh, truths)
+
+
+def _judge_written(subject: Subject, place: Place, index: int) -> None:
+    """Judge a call in one place, on an output that is right, but of other inputs."""
+    fresh = draw(subject, random.getrandbits(_SEED_BITS))
+    truths = find_truth(subject, fresh)
+    with place.where():
+        place.calls[index]()
+    _judge_call(subject, place, index, fresh, truths)
 
 
 def _judge_call(

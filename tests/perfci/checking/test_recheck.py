@@ -16,8 +16,16 @@ from subjects import build_subject
 from torch import Tensor
 
 from perfci.checking import recheck
-from perfci.checking.check import Subject, WrongError, changed_input, draw, output_templates
+from perfci.checking.check import (
+    Subject,
+    WrongError,
+    changed_input,
+    draw,
+    find_truth,
+    output_templates,
+)
 from perfci.checking.inputs import Arguments
+from perfci.checking.numerics import Truth
 from perfci.checking.outputs import GuardedOutputs
 from perfci.checking.recheck import Place, find_memory, find_trespass, judge_alone
 
@@ -199,6 +207,28 @@ def test_inputs_are_drawn_again_one_by_one_and_compared_once_where_places_share_
     monkeypatch.setattr(recheck, "changed_input", compare)
     assert find_trespass(subject, places, (1, 2)) == ""
     assert len(drawn) == len(compared) == 2
+
+
+def test_calls_by_themselves_hold_the_truth_of_one_set_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the largest outputs there is no room for that of two."""
+    subject, places = _timed(tmp_path, _honest)
+    held: list[weakref.ref[Tensor]] = []
+
+    def find(problem: Subject, arguments: Arguments) -> tuple[Truth, ...]:
+        truths = find_truth(problem, arguments)
+        held.extend(weakref.ref(each.judge) for each in truths)
+        return truths
+
+    def draw_one(problem: Subject, seed: int) -> Arguments:
+        assert all(each() is None for each in held)
+        return draw(problem, seed)
+
+    monkeypatch.setattr(recheck, "find_truth", find)
+    monkeypatch.setattr(recheck, "draw", draw_one)
+    judge_alone(subject, places)
+    assert len(held) == 2
 
 
 def test_one_wrong_copy_of_the_code_is_enough(tmp_path: Path) -> None:
