@@ -100,12 +100,7 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
     try:
         templates = output_templates(subject)
         for seed in seeds:
-            arguments = draw(subject, seed)
-            before = _called(subject, arguments, templates)
-            truths = find_truth(subject, arguments)
-            after = _called(subject, arguments, templates, delayed=True)
-            for outputs in (before, after):
-                _raise_to(worst, judge(subject, outputs, truths))
+            _check_once(subject, seed, templates, worst)
     except WrongError as wrong:
         _raise_to(worst, wrong.figures)
         return Outcome(status=wrong.status, message=wrong.message, metrics=_metrics(subject, worst))
@@ -119,6 +114,18 @@ def check(subject: Subject, seeds: Iterable[int]) -> Outcome:
         message = str(refusal) if isinstance(refusal, KernelError) else describe(refusal)
         return Outcome(status=Status.RUNTIME_ERROR, message=message)
     return Outcome(status=Status.PASSED, metrics=_metrics(subject, worst))
+
+
+def _check_once(
+    subject: Subject, seed: int, templates: Sequence[Tensor], worst: dict[str, float]
+) -> None:
+    """Judge calls on the inputs of one seed, of which no tensor outlives this."""
+    arguments = draw(subject, seed)
+    before = _called(subject, arguments, templates)
+    truths = find_truth(subject, arguments)
+    after = _called(subject, arguments, templates, delayed=True)
+    for outputs in (before, after):
+        _raise_to(worst, judge(subject, outputs, truths))
 
 
 def output_templates(problem: Problem) -> tuple[Tensor, ...]:
@@ -169,9 +176,7 @@ def _allowances(
     try:
         if reference.magnitude is not None:
             stated = as_tuple(reference.magnitude(*as_float64(arguments).values()))
-            magnitudes = [
-                each.expand(judge.shape) for each, judge in zip(stated, judges, strict=True)
-            ]
+            magnitudes = [each.expand_as(own) for each, own in zip(stated, judges, strict=True)]
         if reference.depth is not None:
             depth = call_wanted(reference.depth, case_arguments(problem.case))
         return [

@@ -1,14 +1,18 @@
 """What a check says of a variant that is wrong, refuses, or runs out of memory."""
 
 import math
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import scratch
 from subjects import build_subject
+from torch import Tensor
 
+from perfci.checking import check as module
 from perfci.checking.check import (
+    Problem,
     Subject,
     WrongError,
     bound_at,
@@ -17,7 +21,8 @@ from perfci.checking.check import (
     find_truth,
     judge,
 )
-from perfci.checking.inputs import draw_inputs
+from perfci.checking.inputs import Arguments, draw_inputs
+from perfci.checking.numerics import Truth
 from perfci.declaration import Tolerance
 from perfci.error_bounds import Bounds, OutputBound
 from perfci.history.model import Status
@@ -62,6 +67,28 @@ def test_one_output_that_is_no_number_outweighs_the_others(tmp_path: Path) -> No
         judge(subject, outputs, [truth])
     assert math.isnan(caught.value.figures["max_abs_error"])
     assert math.isfinite(caught.value.figures["yardstick_max_abs_error"])
+
+
+def test_the_truth_of_one_seed_is_let_go_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the largest outputs there is no room for that of two."""
+    held: list[weakref.ref[Tensor]] = []
+
+    def find(problem: Problem, arguments: Arguments) -> tuple[Truth, ...]:
+        truths = find_truth(problem, arguments)
+        held.extend(weakref.ref(each.judge) for each in truths)
+        return truths
+
+    def draw_one(problem: Problem, seed: int) -> Arguments:
+        assert all(each() is None for each in held)
+        return draw(problem, seed)
+
+    subject = _subject(tmp_path, scratch.EAGER)
+    monkeypatch.setattr(module, "find_truth", find)
+    monkeypatch.setattr(module, "draw", draw_one)
+    assert check(subject, [1, 2, 3]).status is Status.PASSED
+    assert len(held) == 3
 
 
 @pytest.mark.parametrize("error", ["ValueError", "NotImplementedError", "RuntimeError"])
