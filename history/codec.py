@@ -19,7 +19,8 @@ import json
 import os
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -123,19 +124,44 @@ def read_run_file(path: Path) -> Run:
     return decode(blob, origin=str(path))
 
 
-def write_run_file(path: Path, run: Run, *, quickly: bool = False) -> None:
+def write_run_file(path: Path, run: Run) -> None:
     """Write a run to a file, which is there whole or not at all. Raises RunFileError."""
-    blob = encode(run, quickly=quickly)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    _write([(path, encode(run))])
+
+
+def write_growing(runs: Iterable[tuple[Path, Run]]) -> None:
+    """Write what is known of runs that are measured together, all of them in the same state.
+
+    Each file is there whole or not at all; that some are of this state and some of that before
+    takes being killed between two renames. Raises RunFileError.
+    """
+    _write([(path, encode(run, quickly=True)) for path, run in runs])
+
+
+def _write(blobs: Iterable[tuple[Path, bytes]]) -> None:
+    drafts: list[tuple[Path, Path]] = []
     try:
-        try:
-            with temporary.open("xb") as file:
+        for path, blob in blobs:
+            temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+            drafts.append((temporary, path))
+            with _naming(path), temporary.open("xb") as file:
                 file.write(blob)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        for temporary, path in drafts:
+            with _naming(path):
+                temporary.replace(path)
+    finally:
+        for temporary, path in drafts:
+            with _naming(path):
+                temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An OSError as a RunFileError, which names the file that is to be written."""
+    try:
+        yield
     except OSError as error:
         raise _file_error(path, "written", error) from None
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfci.config import Config, beside_store, load_config
-from perfci.history.codec import read_run_file, write_run_file
+from perfci.history.codec import read_run_file
 from perfci.history.errors import RunFileError
 from perfci.history.model import Run
 from perfci.units import count_things
@@ -32,7 +32,7 @@ def drafts_folder(config: Config) -> Path:
 class Drafts:
     """What one command has measured and not recorded yet.
 
-    The folder is made with the first run that is put into it.
+    The folder is made for the first run that has its place in it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,23 +40,23 @@ class Drafts:
         self._own: Path | None = None
         self._lock: int | None = None
 
-    def put(self, run: Run) -> None:
-        """Write what is known of a run in place of what was. Raises RunFileError."""
+    def place(self, run: Run) -> Path:
+        """The file for what is known of a run. Raises RunFileError where it has no folder."""
         if self._own is None:
             try:
                 self._own = self._make(run.run_id)
             except OSError as error:
                 reason = (error.strerror or "").lower()
                 raise RunFileError(f"{self._all}: cannot be made ({reason})") from None
-        write_run_file(self._own / f"{run.run_id}{_SUFFIX}", run, quickly=True)
+        return self._own / f"{run.run_id}{_SUFFIX}"
 
-    def path_of(self, run: Run) -> Path | None:
-        """The file of a run that has been put here."""
-        path = self._own / f"{run.run_id}{_SUFFIX}" if self._own else None
+    def find(self, run: Run) -> Path | None:
+        """The file of a run that has been written here."""
+        path = self.place(run) if self._own else None
         return path if path and path.exists() else None
 
     def remove(self) -> None:
-        """Remove what was put here: it is recorded."""
+        """Remove what is here: it is recorded."""
         if self._own is not None:
             _remove(self._own)
 

@@ -18,7 +18,7 @@ from perfci.drafts import (
     drafts_folder,
     find_cut_off,
 )
-from perfci.history.codec import write_run_file
+from perfci.history.codec import write_growing, write_run_file
 from perfci.history.errors import RunFileError
 from perfci.history.model import Commit, Run
 from perfci.history.stores import Store
@@ -42,17 +42,13 @@ class Keeper:
         self._store = store
         self._file_of = file_of
         self._drafts = Drafts(drafts_folder(config))
-        self._has_warned = False
+        self._has_kept = self._has_warned = False
 
     def keep_so_far(self, runs: Iterable[Run]) -> None:
         """Write what is known of runs that are still being measured; say once where that fails."""
         try:
-            for run in runs:
-                file = self._file_of(run)
-                if file is None:
-                    self._drafts.put(run)
-                else:
-                    write_run_file(file, run, quickly=True)
+            write_growing((self._file_of(run) or self._drafts.place(run), run) for run in runs)
+            self._has_kept = True
         except RunFileError as error:
             if not self._has_warned:
                 click.echo(f"passes are not kept before the end: {error}", err=True)
@@ -60,9 +56,13 @@ class Keeper:
 
     def keep(self, runs: Iterable[Run]) -> None:
         """Record runs; what fails is left in files rather than lost."""
+        runs = list(runs)
+        if self._has_kept and len(runs) > 1:
+            # Whatever comes between one side and the other, they have the same passes.
+            self.keep_so_far(runs)
         for run in runs:
             file = self._file_of(run)
-            keep(run, None if file else self._store, file, rescue=self._drafts.path_of(run))
+            keep(run, None if file else self._store, file, rescue=self._drafts.find(run))
 
     def __enter__(self) -> Self:
         return self

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perfci.history.codec import decode, encode, read_run_file, write_run_file
+from perfci.history.codec import decode, encode, read_run_file, write_growing, write_run_file
 from perfci.history.errors import RunFileError
 from perfci.history.model import (
     Clock,
@@ -156,6 +156,19 @@ def test_round_trip(run):
 def test_equal_runs_give_equal_bytes_without_a_time_stamp(make_run):
     assert encode(make_run()) == encode(make_run())
     assert encode(make_run())[4:8] == bytes(4)
+
+
+def test_files_of_runs_that_grow_together_are_replaced_together(make_run, tmp_path):
+    run = make_run()
+    first, second, nowhere = tmp_path / "a.json.gz", tmp_path / "b.json.gz", tmp_path / "no/c"
+    write_growing([(first, run), (second, run)])
+    later = dataclasses.replace(run, duration_s=99.0)
+    with pytest.raises(RunFileError, match="c: cannot be written: No such file or directory"):
+        write_growing([(first, later), (nowhere, later)])
+    assert [read_run_file(each) for each in (first, second)] == [run, run]
+    write_growing([(first, later), (second, later)])
+    assert [read_run_file(each) for each in (first, second)] == [later, later]
+    assert sorted(tmp_path.iterdir()) == [first, second]
 
 
 def test_a_run_that_grows_is_written_as_a_whole_one_is(make_run):

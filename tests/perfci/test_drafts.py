@@ -6,25 +6,29 @@ from pathlib import Path
 import records
 
 from perfci.drafts import Drafts, clear, describe, find_cut_off
+from perfci.history.codec import write_growing
 
 _RUN = records.run(records.measurement((1000.0, 1001.0, 1002.0)))
 
 
+def _write(drafts: Drafts, *ids: str) -> None:
+    runs = [replace(_RUN, run_id=run_id) for run_id in ids]
+    write_growing((drafts.place(run), run) for run in runs)
+
+
 def _left(folder: Path, *ids: str) -> None:
     drafts = Drafts(folder)
-    for run_id in ids:
-        drafts.put(replace(_RUN, run_id=run_id))
+    _write(drafts, *ids)
     drafts.close()
 
 
 def test_drafts_are_found_once_their_command_is_gone(tmp_path: Path) -> None:
     folder = tmp_path / ".perfci/unfinished"
     drafts = Drafts(folder)
-    drafts.put(replace(_RUN, run_id="a"))
-    drafts.put(replace(_RUN, run_id="b"))
+    _write(drafts, "a", "b")
     assert list(find_cut_off(folder, recorded=())) == []
     clear(folder, recorded={"a", "b"})
-    drafts.put(replace(_RUN, run_id="a"))
+    _write(drafts, "a")
     drafts.close()
     (found,) = find_cut_off(folder, recorded=())
     assert (found.run_ids, found.passes) == (("a", "b"), 3)
