@@ -82,6 +82,7 @@ def command(
     config = config_of(store)
     with open_to_read(config) as history:
         sides = [_side(history, config, each, testbed) for each in (baseline, contender)]
+        _refuse_shared(*sides)
         testbeds = {run.environment.testbed for side in sides for run in side.runs}
         floors = read_floors(history, testbeds)
     wanted = {"kernel": names, "variant": variants, "case": cases}
@@ -116,6 +117,16 @@ def command(
 def _side(store: Store, config: Config, revision: str, testbed: str | None) -> Side:
     runs = runs_of(store, config.root, revision, testbed=testbed)
     return Side(runs=runs, cells=store.cells(run_ids=[run.run_id for run in runs]))
+
+
+def _refuse_shared(baseline: Side, contender: Side) -> None:
+    """UsageError where a run is on both sides: what is compared with itself shows no change."""
+    ids = {run.run_id for run in baseline.runs}
+    shared = next((run for run in contender.runs if run.run_id in ids), None)
+    if shared is not None:
+        raise UsageError(
+            f"run {shared.run_id} is on both sides: name two commits, or two other runs"
+        )
 
 
 def _chosen(cells: Sequence[Cell], wanted: Mapping[str, Sequence[str]]) -> list[Cell]:

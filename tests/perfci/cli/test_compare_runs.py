@@ -56,6 +56,17 @@ def test_a_run_that_is_not_there_is_said(
     assert words in ended.err
 
 
+@pytest.mark.parametrize("arguments", [(_A, _A), (_TWO, _A), (_ONE, _ONE)])
+def test_a_run_is_not_compared_with_itself(
+    recorded: Path, call: Callable[..., Any], arguments: tuple[str, ...]
+) -> None:
+    scratch.git(recorded, "init", "-q")
+    scratch.commit_all(recorded, "one")
+    ended = call(recorded, "compare", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert "is on both sides: name two commits, or two other runs" in ended.err
+
+
 def _recorded(root: Path, *rows: Measurement, trigger: str = "local") -> None:
     """Record a steady baseline, and a contender with these rows, each of a run, oldest first."""
     with open_store(f"sqlite:///{root}/.perfci/history.db") as store:

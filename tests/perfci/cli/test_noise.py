@@ -1,6 +1,7 @@
 """A testbed against itself, as a user asks for it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,14 @@ def test_its_two_runs_are_a_pair_and_in_no_history(studied: tuple[Path, str]) ->
     assert {each["trigger"] for each in listed} == {"local", "noise"}
 
 
-def test_comparisons_on_the_testbed_take_their_noise_from_it(studied: tuple[Path, str]) -> None:
-    root, _ = studied
-    said = json.loads(scratch.call(root, "compare", "HEAD", "HEAD", "--json").stdout)
+def test_comparisons_on_the_testbed_take_their_noise_from_it(
+    studied: tuple[Path, str], tmp_path: Path
+) -> None:
+    root = shutil.copytree(studied[0], tmp_path / "root", symlinks=True)
+    (root / "notes").write_text("nothing that is measured\n")
+    scratch.commit_all(root, "second")
+    assert scratch.call(root, "run").returncode == 0
+    said = json.loads(scratch.call(root, "compare", "HEAD~1", "HEAD", "--json").stdout)
     (compared,) = [each for each in said["comparisons"] if each["ratio"] is not None]
     assert (compared["is_studied"], compared["paired_passes"]) == (True, 0)
     assert {each["is_studied"] for each in said["anchors"]} == {True}
