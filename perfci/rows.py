@@ -22,6 +22,7 @@ from perfci.load import describe_load
 from perfci.outcome import Outcome
 from perfci.plan import Target
 from perfci.quarantine import describe_passes, describe_state, set_apart, set_apart_with
+from perfci.sameness import fingerprint
 from perfci.selection import Cell
 from perfci.timers import TIMERS
 from perfci.units import count_things
@@ -176,9 +177,16 @@ def _identity(
     built = dict(state.build.code.texts(target.device.compute_capability))
     own = state.cell.variant.installation
     place = {OWN_ENVIRONMENT: own.digest} if own else {}
-    known = {**built, **place, **_bounds(state.cell, target.device.kind)}
+    known = {**built, **_unread(state), **place, **_bounds(state.cell, target.device.kind)}
     told = outcomes[0].identity if outcomes else ()
     return tuple({**built, **dict(told), **known}.items())
+
+
+def _unread(state: State) -> dict[str, str]:
+    """That a variant may run more than is known of it, where it may."""
+    if state.build.failed or state.build.code.lack or fingerprint(state.build):
+        return {}
+    return {"further code not read": "what it imports, or is linked with"}
 
 
 def _bounds(cell: Cell, device_kind: str) -> dict[str, str]:

@@ -24,7 +24,6 @@ from perfci.gate.contest import Place
 from perfci.gate.environments import are_apart, made_for, put_into
 from perfci.gate.matching import Name
 from perfci.gate.rungs import Ending, Rows, Rungs
-from perfci.gate.sameness import fingerprint
 from perfci.gate.sides import Base, check_out_judged
 from perfci.history import commits
 from perfci.history.model import BISECT_TRIGGER, Commit, Comparison, Environment, Measurement, Run
@@ -36,6 +35,7 @@ from perfci.modules import modules_in
 from perfci.prepare import architectures_for, build_all
 from perfci.recording import Subject
 from perfci.run import Measured, measure, measure_pair
+from perfci.sameness import fingerprint
 from perfci.selection import Cell, why_skipped
 
 Sides = tuple[Side, Side]

@@ -21,7 +21,8 @@ than that allows, and wider where several runs, or the passes of a pair, disagre
 
 *Verdict.* Regression and improvement need both: significance among all the cells compared, after
 Benjamini and Hochberg, and an interval wholly beyond the threshold. Thresholds are symmetric in
-the logarithm: beyond +5 % is above a ratio of 1.05 or below 1/1.05.
+the logarithm: beyond +5 % is above a ratio of 1.05 or below 1/1.05. Of a cell whose code is the
+same, in the same environment, only readings that were taken together tell anything.
 """
 
 import math
@@ -30,6 +31,7 @@ from dataclasses import dataclass, replace
 
 from perfci import units
 from perfci.decision import stats
+from perfci.decision.code import is_same_code, is_same_software
 from perfci.decision.pairs import (
     FIRST_LOOK,
     Pair,
@@ -40,7 +42,15 @@ from perfci.decision.pairs import (
     without_change,
 )
 from perfci.decision.standing import describe_superseded, part_superseded
-from perfci.history.model import Cell, Comparison, Environment, RunSummary, SeriesKey, Verdict
+from perfci.history.model import (
+    Cell,
+    Comparison,
+    Environment,
+    RunSummary,
+    SeriesKey,
+    Verdict,
+    is_anchor,
+)
 from perfci.history.order import is_whole
 
 ASSUMED_RUN_SPREAD = {"cold": 0.01, "hot": 0.01}
@@ -53,6 +63,9 @@ ASSUMED_RUN_SPREAD_ELSEWHERE = 0.02
 ASSUMED_MACHINE_SPREAD = {"host": 0.15}
 """The same, by contract, where runs come from several machines of a testbed: as far as three of
 them read PyTorch's own ways apart (5 to 16 %, docs/h200.md)."""
+
+SAME_CODE_APART = "the same code, measured apart: it may be the machine; perfci gate takes turns"
+"""Why a cell that moved has no verdict of its code."""
 
 _ASSUMED_DEGREES = 10.0
 """How many degrees of freedom an assumption is trusted with."""
@@ -144,7 +157,11 @@ def compare(
     pairs = {**baseline.pairs(), **contender.pairs()}
     machines = {**baseline.machines(), **contender.machines()}
     known = {each.key: _floor(each, machines, floors or {}) for each in timed}
-    comparisons += _compare_timed(timed, pairs, known, threshold, alpha)
+    moved = _compare_timed(timed, pairs, known, threshold, alpha)
+    environments = {run.run_id: run.environment for run in (*baseline.runs, *contender.runs)}
+    comparisons += [
+        _unless_same_code(each, pair, environments) for each, pair in zip(moved, timed, strict=True)
+    ]
     told = [_say_superseded(each, superseded.get(each.key, ())) for each in comparisons]
     return sorted(told, key=lambda each: each.key)
 
@@ -240,6 +257,28 @@ def _without_haste(comparison: Comparison) -> Comparison:
         reason=f"{counted}: fewer than {FIRST_LOOK} decide nothing",
         ratio=None,
         interval=None,
+        smallest_visible_change=None,
+    )
+
+
+def _unless_same_code(
+    comparison: Comparison, pair: Pair, environments: Mapping[str, Environment]
+) -> Comparison:
+    """No verdict of the code where it is the same, and the sides were not measured together.
+
+    What moved is then what the machine did meanwhile, which is what anchors are there to show.
+    """
+    is_moved = comparison.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
+    if not is_moved or comparison.paired_passes or is_anchor(comparison.key.kernel):
+        return comparison
+    first, *others = (*pair.baseline, *pair.contender)
+    used = [environments[each.run_id] for each in (first, *others)]
+    if not (is_same_software(used) and all(is_same_code(first, each) for each in others)):
+        return comparison
+    return replace(
+        comparison,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=SAME_CODE_APART,
         smallest_visible_change=None,
     )
 

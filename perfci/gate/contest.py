@@ -19,7 +19,6 @@ from perfci.errors import ConfigurationError
 from perfci.gate.changes import find_changes
 from perfci.gate.matching import Matching, Unpaired, match_cells
 from perfci.gate.rungs import Rows, Rungs
-from perfci.gate.sameness import is_same_code
 from perfci.gate.sides import Sides
 from perfci.gate.verdicts import (
     Gate,
@@ -40,6 +39,7 @@ from perfci.prepare import architectures_for, build_all
 from perfci.progress import Observer
 from perfci.recording import Subject
 from perfci.run import Measured, SoFar, measure, measure_pair
+from perfci.sameness import is_same_code
 from perfci.selection import Cell, Selection, refuse_unknown, variants_of
 from perfci.workers.passes import PassServer
 

@@ -28,7 +28,7 @@ _VERDICTS = {
     Verdict.KNOWN_INCORRECT: ("✗", "known incorrect", "yellow"),
     Verdict.INCOMPARABLE: ("≠", "incomparable", "magenta"),
 }
-_MEASURED_APART = "measured apart, so that it may be the machine: perfci gate takes turns"
+_MEASURED_APART = "measured apart: it may be the environment, or the machine"
 _FARTHEST = 9.0  # ten times as slow: what shows no less than that shows nothing
 _COMPARISON_COLUMNS = (
     Column("variant", names=True),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perfci import units
+from perfci.decision.code import is_code, is_same_code, told_code
 from perfci.decision.compare import Side
 from perfci.history.model import OWN_ENVIRONMENT, Cell, Launch, SeriesKey, Status
 from perfci.reports.cycles import describe_cycles
@@ -53,14 +54,13 @@ def describe_differences(before: Cell, after: Cell) -> tuple[str, ...]:
     What only one of them tells is no difference. Where both tell their code, nothing of it was left
     unread and nothing differs, it says so.
     """
-    told, tells = _told(before), _told(after)
+    told, tells = told_code(before), told_code(after)
     both = [name for name in tells if name in told]
     found = [_describe(name, told[name], tells[name]) for name in both if told[name] != tells[name]]
     found += _describe_launches(before.launches, after.launches)
     if found:
         return tuple(found)
-    is_told = any(_is_code(name) for name in both) and told.keys() == tells.keys()
-    if not is_told or any("not read" in name for name in both):
+    if not is_same_code(before, after):
         return ()
     launched = ", launched in the same way" if before.launches and after.launches else ""
     return (f"{SAME_CODE}{launched}",)
@@ -83,17 +83,8 @@ def is_choice(difference: str) -> bool:
     return difference.startswith("generated calls ") or " configuration " in difference
 
 
-def _told(cell: Cell) -> dict[str, str]:
-    """What a cell says of its code; by what bounds it was judged is no part of that."""
-    return {name: text for name, text in cell.identity if name != "bounds"}
-
-
-def _is_code(name: str) -> bool:
-    return name == "source" or name.endswith(" code")
-
-
 def _describe(name: str, before: str, after: str) -> str:
-    if _is_code(name):
+    if is_code(name):
         return f"{name} changed"
     if name == OWN_ENVIRONMENT:
         return "another environment"

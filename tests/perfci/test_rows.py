@@ -1,8 +1,10 @@
 """Rows of two sides that were measured in the same passes."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import scratch
 
 from perfci.config import load_config
@@ -58,3 +60,20 @@ def test_passes_stay_pairs_where_one_side_was_spoilt(tmp_path: Path) -> None:
         rows_of(replace(before, beside=None), ("cpu",), target=Target(name="cpu", device=cpu()))
     )
     assert not any(each.quarantine for each in alone.passes)
+
+
+@pytest.mark.parametrize(
+    ("body", "unread"),
+    [("return a * x + b", False), ("open(__file__).close(); return a * x + b", True)],
+)
+def test_a_row_says_where_a_variant_may_run_more_than_its_own_text(
+    tmp_path: Path, body: str, unread: bool
+) -> None:
+    root = scratch.quick(tmp_path / "root")
+    scratch.write_kernel(root, eager__py=f"def run(x, a, b):\n    {body}\n")
+    arguments = ("run", "--commit", "abcdef1", "--case", "one", "--json", "--out", "run.json.gz")
+    ended = scratch.call(root, *arguments)
+    (row,) = json.loads(ended.stdout)["measurements"]
+    names = {name for name, _ in row["identity"]}
+    assert "source" in names
+    assert ("further code not read" in names) == unread

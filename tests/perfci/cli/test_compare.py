@@ -31,12 +31,14 @@ def compared(tmp_path: Path, call: Callable[..., Any]) -> Compared:
         *arguments: str,
         runs: int = 1,
         pair: str = "",
+        torches: tuple[str, str] = ("2.13.0", "2.13.0"),
     ) -> Any:
         with open_store(f"sqlite:///{root}/.perfci/history.db") as store:
-            for sha, cells in ((_A, baseline), (_B, contender)):
+            for sha, cells, torch in zip((_A, _B), (baseline, contender), torches, strict=True):
                 for number in range(runs):
                     recorded = run(*cells, run_id=f"{sha[0]}{number}", sha=sha)
-                    store.add(replace(recorded, pair=pair))
+                    where = replace(recorded.environment, torch=torch)
+                    store.add(replace(recorded, pair=pair, environment=where))
         return call(root, "compare", _A, _B[:7], *arguments)
 
     return ended
@@ -58,26 +60,38 @@ def test_an_improvement_is_0(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "difference", "more"),
+    ("code", "verdict", "reason", "exit_code"),
     [
         (
             "bb22",
-            "the same code",
-            "; measured apart, so that it may be the machine: perfci gate takes turns",
+            "? inconclusive",
+            "the same code, measured apart: it may be the machine; perfci gate takes turns",
+            0,
         ),
-        ("cc33", "host code changed", ""),
+        ("cc33", "▲ slower", "host code changed", 1),
     ],
 )
-def test_what_got_slower_says_what_differs_in_its_code(
-    compared: Compared, code: str, difference: str, more: str
+def test_what_moved_says_what_differs_in_its_code_and_is_not_blamed_on_the_same(
+    compared: Compared, code: str, verdict: str, reason: str, exit_code: int
 ) -> None:
     before = replace(measurement(_STEADY), identity=(("host code", "bb22"),))
     after = replace(measurement(_SLOW), identity=(("host code", code),))
     ended = compared([before], [after])
-    _, _, reason = ended.out.partition("\n▲ slower · rope/tiled/headline cpu/1\n    ")
-    assert reason.partition("\n\n")[0].replace("\n    ", " ") == difference + more
-    (row,) = json.loads(compared([before], [after], "--json").out)["comparisons"]
-    assert row["differences"] == [difference]
+    _, _, said = ended.out.partition(f"\n{verdict} · rope/tiled/headline cpu/1\n    ")
+    assert said.partition("\n\n")[0].replace("\n    ", " ") == reason
+    assert "+100 %" in ended.out
+    assert ended.code == exit_code
+
+
+def test_the_same_code_in_another_environment_may_have_got_slower_by_that(
+    compared: Compared,
+) -> None:
+    told = (("host code", "bb22"),)
+    before, after = (replace(measurement(each), identity=told) for each in (_STEADY, _SLOW))
+    ended = compared([before], [after], torches=("2.13.0", "2.14.0"))
+    words = " ".join(ended.out.split())
+    assert "the same code; measured apart: it may be the environment, or the machine" in words
+    assert (ended.code, "▲ slower" in ended.out) == (1, True)
 
 
 def test_several_runs_that_agree_are_0_also_where_inconclusive_fails(compared: Compared) -> None:

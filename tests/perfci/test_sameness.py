@@ -9,8 +9,8 @@ import sided
 
 from perfci.build import Build, build
 from perfci.config import load_config
-from perfci.gate.sameness import is_same_code
 from perfci.kernel import discover
+from perfci.sameness import is_same_code
 from perfci.toolchain import find_compiler
 
 _LOOP = scratch.body("for (volatile int i = 0; i < 100; i = i + 1) {}")
