@@ -67,7 +67,8 @@ def command(
     regression or a wrong result, 9 where cells are missing.
 
     Where a cell got slower or faster, it is said what differs in its code and launches. Where that
-    is the same, only runs that were measured together say anything of it. Where results are judged by other bounds than before, that comes first.
+    is the same, only runs that were measured together say anything of it. Where results are judged
+    by other bounds than before, that comes first.
 
     What the anchors say of the machine is shown beside it, whatever is chosen, and counts for
     nothing.
