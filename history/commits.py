@@ -17,6 +17,8 @@ from tempfile import TemporaryDirectory
 from perfci.history.dirty import tree_difference
 from perfci.history.errors import CommitError
 from perfci.history.git import ask_git, run_git
+from perfci.history.hold import hold
+from perfci.history.leftovers import PREFIX, remove_left, remove_worktree
 from perfci.history.model import Commit
 from perfci.history.text import one_line
 
@@ -215,20 +217,22 @@ def last_tag(root: Path, sha: str) -> str | None:
 def worktree(root: Path, revision: str) -> Iterator[Path]:
     """A temporary working tree of a commit, gone afterwards; without hooks and submodules.
 
-    Raises CommitError where it cannot be made.
+    Those that killed processes have left in the repository go first. Raises CommitError where it
+    cannot be made.
     """
     sha = resolve(root, revision)
-    with TemporaryDirectory(prefix="perfci-", ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         path = Path(folder).resolve() / sha[:12]
+        lock = hold(path.parent)  # before git knows the tree: no time to take it for left
         try:
             with _one_at_a_time(root):
+                remove_left(root)
                 run_git(root, "worktree", "add", "--quiet", "--detach", str(path), sha)
             yield path
         finally:
-            # By its own path, since `git worktree prune` would also forget other people's
-            # trees that happen to be out of reach.
             with _one_at_a_time(root):
-                ask_git(root, "worktree", "remove", "--force", "--force", str(path))
+                remove_worktree(root, path)
+            os.close(lock)
 
 
 @contextmanager

@@ -4,24 +4,23 @@ One command has one folder, in ``unfinished`` beside the store, and holds a lock
 as it lives. A folder that nobody holds is what one that was killed has left.
 """
 
-import fcntl
 import os
 import secrets
 import shlex
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfci.config import Config, beside_store, load_config
 from perfci.history.codec import read_run_file
 from perfci.history.errors import RunFileError
+from perfci.history.hold import hold, unheld
 from perfci.history.model import Run
 from perfci.units import count_things
 
 _SUFFIX = ".json.gz"
-_LOCK = "lock"
 
 
 def drafts_folder(config: Config) -> Path:
@@ -76,8 +75,7 @@ class Drafts:
         unnamed.mkdir(parents=True)
         try:
             (unnamed / ".gitignore").write_text("*\n", encoding="ascii")
-            self._lock = os.open(unnamed / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = hold(unnamed)
             return unnamed.rename(self._all / name)
         except OSError:
             _remove(unnamed)
@@ -116,7 +114,7 @@ def find_cut_off(folder: Path, *, recorded: Collection[str]) -> Iterator[CutOff]
     What no run can be read from is nobody's loss, and passed over.
     """
     for own in _folders_in(folder):
-        with _unheld(own) as is_unheld:
+        with unheld(own) as is_unheld:
             files = [each for each in _files_in(own) if _id_of(each) not in recorded]
             if not (is_unheld and files):
                 continue
@@ -128,28 +126,9 @@ def find_cut_off(folder: Path, *, recorded: Collection[str]) -> Iterator[CutOff]
 def clear(folder: Path, *, recorded: Collection[str]) -> None:
     """Remove what commands that are gone have left among drafts, and is ``recorded``."""
     for own in _folders_in(folder):
-        with _unheld(own) as is_unheld:
+        with unheld(own) as is_unheld:
             if is_unheld and all(_id_of(each) in recorded for each in _files_in(own)):
                 _remove(own)
-
-
-@contextmanager
-def _unheld(own: Path) -> Iterator[bool]:
-    """Whether the command of a folder is gone; if so, nobody else finds it so meanwhile."""
-    try:
-        lock = os.open(own / _LOCK, os.O_RDWR)
-    except OSError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield True
-    finally:
-        os.close(lock)
 
 
 def _remove(own: Path) -> None:
