@@ -131,6 +131,20 @@ def test_passes_outlive_a_kill(root: Path, name: str) -> None:
         assert f"run {run.run_id} " in scratch.call(root, "show", run.run_id).stdout
 
 
+def test_worktrees_do_not_outlive_a_kill_for_long(root: Path) -> None:
+    with _measuring(root, *_COMMANDS["gate"]) as program:
+        alone = scratch.call(root, "run", "--commit", "HEAD", "--case", "one")
+        beside = _count_worktrees(root)
+        program.kill()
+    after = scratch.call(root, "run", "--commit", "HEAD", "--case", "one")
+    assert (alone.returncode, beside) == (0, 2), alone.stderr
+    assert (after.returncode, _count_worktrees(root)) == (0, 1), after.stderr
+
+
+def _count_worktrees(root: Path) -> int:
+    return len(scratch.git(root, "worktree", "list").splitlines())
+
+
 def test_all_passes_of_a_gate_outlive_a_kill_while_what_is_new_is_checked(root: Path) -> None:
     waits = _WAITS.replace("FOLDER", str(root.parent / "passes"))
     scratch.write_kernel(root, eager__py=_OTHERWISE, new__py=waits)
