@@ -36,8 +36,9 @@ def show(page: KernelPage, *, repository_url: str | None) -> Component:
             repository_url,
         ),
         aside.show(
-            "Commits beside this line",
-            "Commits that the branch’s first parents don’t reach.",
+            "Runs beside this line",
+            "Of commits that the branch’s first parents don’t reach, or that only gates and "
+            "bisections have measured.",
             elsewhere,
             repository_url,
         ),

@@ -224,8 +224,9 @@ def _checks(row: Row) -> Child:
 
 def _key() -> Component:
     return html.P(
-        "Latency of the newest run that has the cell, a mean over its passes, each of which weighs "
-        "the same; the bar is relative to the slowest of the case in the same run, the line shows "
+        "Latency of the newest run that has the cell, a trimmed mean over its passes: each weighs "
+        "the same, and from five on the highest and the lowest fifth are cut; the bar is relative "
+        "to the slowest of the case in the same run, the line shows "
         "the last commits. Changes are of all runs at the commit against the commit measured "
         "before: ▲ and red is a "
         "regression, ▼ or = and green was measured and is no slower, ? is inconclusive and says "

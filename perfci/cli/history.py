@@ -19,6 +19,7 @@ from perfci.cli.options import (
     store_option,
 )
 from perfci.config import terminal_width
+from perfci.drafts import find_cut_off
 from perfci.errors import ExitCode, UsageError
 from perfci.history.codec import read_run_file, write_run_file
 from perfci.history.errors import ForeignFileError, RunFileError
@@ -103,6 +104,9 @@ def export(revisions: tuple[str, ...], out: Path, store: str | None) -> None:
 def import_(files: tuple[Path, ...], store: str | None) -> int:
     r"""Bring in run files; a folder stands for the run files in it.
 
+    The folder unfinished/ beside the store stands for all runs in it that were cut off, and not
+    for those that are still being measured.
+
     JSON in a folder that does not say it is a run file, as a parcel's own, is passed over. A run
     that is there already is left alone. A file that cannot be read, or whose run is there under the
     same id with other contents, is named and left; the others are brought in.
@@ -111,12 +115,15 @@ def import_(files: tuple[Path, ...], store: str | None) -> int:
     Example:
       perfci history import run.json.gz
       perfci history import examples/h200
+      perfci history import .perfci/unfinished
     """
     counts = Counter[str]()
     config = config_of(store)
     with open_to_record(config) as history:
         for each in files:
-            found = _import_files(history, each)
+            found = Counter[str]()
+            for path in _with_cut_off(each):
+                found += _import_files(history, path)
             if not found["new"] + found["known"] + found["refused"]:
                 click.echo(f"perfci: {one_line(str(each))}: no run files in it", err=True)
                 found["refused"] += 1
@@ -128,6 +135,11 @@ def import_(files: tuple[Path, ...], store: str | None) -> int:
         f"{counts['refused']} refused{left}"
     )
     return int(ExitCode.STORE if counts["refused"] else ExitCode.FINE)
+
+
+def _with_cut_off(named: Path) -> list[Path]:
+    """What is named, and the folders in it that commands which are gone have left their runs in."""
+    return [named, *(each.folder for each in find_cut_off(named, recorded=()))]
 
 
 def _import_files(store: Store, named: Path) -> Counter[str]:

@@ -35,8 +35,8 @@ def command(
     SHA is anything that git understands. SHA+dirty is the newest run of a dirty tree. A run's id,
     or its beginning with the T, stands for that run.
 
-    A latency is a mean over passes, each of which weighs the same. A ! before it says that some
-    of them lie far from it; a table says where.
+    A latency is a trimmed mean over passes: each weighs the same, and from five on the highest
+    and the lowest fifth are cut. A ! before it says that some lie far from it; a table says where.
 
     \b
     Example:

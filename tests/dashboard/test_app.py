@@ -135,7 +135,8 @@ def test_the_overview_says_what_its_latency_is_and_what_its_change(ask, make) ->
     pages = [overview("/", f"?testbed={testbed}") for testbed in ("once", "twice")]
     for page in pages:
         (key,) = page.classes("key")
-        assert "Latency of the newest run that has the cell, a mean over its passes" in str(key)
+        assert "Latency of the newest run that has the cell, a trimmed mean over its" in str(key)
+        assert "from five on the highest and the lowest fifth are cut" in str(key)
         assert "Changes are of all runs at the commit" in str(key)
         assert "edian" not in page.text
     said = "latency of the newest run, change of all runs at this commit"

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from perfci.dashboard.queries import MOST_COMMITS
 from perfci.history.model import Status
 
@@ -25,9 +27,22 @@ def test_a_kernel_with_uncommitted_trees_alone_shows_their_figures_apart(ask, ma
 def test_commits_of_other_branches_are_shown_beside_the_line_not_on_it(ask, make) -> None:
     topic = make.run(2, [make.cell(latency_ns=1_000.0)], branch="topic")
     page = ask([make.run(0), make.run(1), topic])("/kernel/scale")
-    line, _, beside = page.text.partition("Commits beside this line")
+    line, _, beside = page.text.partition("Runs beside this line")
     assert "1.00 µs" not in line
     assert "1.00 µs" in beside
+
+
+@pytest.mark.parametrize("trigger", ["gate", "bisect"])
+def test_a_commit_that_only_a_gate_or_bisection_measured_is_not_said_to_be_off_the_branch(
+    ask, make, trigger: str
+) -> None:
+    judged = replace(make.run(2, [make.cell(latency_ns=1_000.0)]), trigger=trigger, pair="p")
+    page = ask([make.run(0), make.run(1), judged])("/kernel/scale")
+    line, _, beside = page.text.partition("Runs beside this line")
+    assert "1.00 µs" not in line
+    assert "1.00 µs" in beside
+    said = "Of commits that the branch’s first parents don’t reach, or that only gates and "
+    assert f"{said}bisections have measured." in beside
 
 
 def test_only_testbeds_that_have_the_kernel_are_offered(ask, make) -> None:

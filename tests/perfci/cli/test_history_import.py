@@ -10,6 +10,7 @@ import pytest
 from records import rich_run
 from stores import make_store
 
+from perfci.drafts import Drafts
 from perfci.history.codec import write_run_file
 
 
@@ -46,6 +47,22 @@ def test_a_folder_without_run_files_is_named(tmp_path: Path, call: Callable[...,
     ended = call(tmp_path, "history", "import", "empty")
     assert ended.code == 6
     assert ended.err == "perfci: empty: no run files in it\n"
+
+
+def test_all_that_was_cut_off_comes_in_by_the_folder_it_lies_in(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    drafts = [Drafts(tmp_path / ".perfci/unfinished") for _ in range(3)]
+    for each, name in zip(drafts, ("one", "two", "measured"), strict=True):
+        run = rich_run(name)
+        write_run_file(each.place(run), run)
+    for each in drafts[:2]:
+        each.close()
+    ended = call(tmp_path, "history", "import", ".perfci/unfinished")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "2 runs brought in, 0 there already, 0 refused\n"
+    assert [each.name for each in (tmp_path / ".perfci/unfinished").iterdir()] == ["measured"]
+    drafts[2].close()
 
 
 def test_a_name_too_long_to_be_looked_for_is_named(

@@ -56,6 +56,12 @@ def test_passes_that_were_slower_are_seen_and_every_command_shows_the_same_laten
     assert "calm" not in shown.partition("! passes far")[2]
 
 
+def test_its_help_says_that_the_latency_is_trimmed(root: Path, call: Callable[..., Any]) -> None:
+    said = " ".join(call(root, "show", "--help").out.split())
+    assert "A latency is a trimmed mean over passes: each weighs the same, and from five on" in said
+    assert "the highest and the lowest fifth are cut" in said
+
+
 def test_nothing_is_said_of_passes_that_agree(root: Path, call: Callable[..., Any]) -> None:
     text = call(root, "explain", "axpb", _A, "--variant", "calm").out
     assert "5.00 µs" in text
