@@ -177,8 +177,8 @@ def _verdict(verdict: Verdict, figure: str, words: str) -> Component:
     )
 
 
-def status_mark(status: Status) -> Component:
-    """Show what became of a cell, in words and a mark of its own."""
+def status_mark(status: Status, count: int | None = None) -> Component:
+    """Show what became of a cell, or of so many, in words and a mark of its own."""
     if status is Status.PASSED:
         mark = "✓"
     elif status is Status.MISSING:
@@ -188,9 +188,10 @@ def status_mark(status: Status) -> Component:
     else:
         mark = "✕"
     kind = "failed" if status.is_failure else status.value
+    many = "" if count is None else f"{units.format_count(count)} "
     words = status.value.replace("_", " ")
     return html.Span(
-        [_mark(mark), f" {words}"],
+        [_mark(mark), f" {many}{words}"],
         className=f"status {kind}",
     )
 

@@ -1,7 +1,7 @@
 """The overview: each testbed's newest commit, kernel by variant by case."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dash import dcc, html
@@ -135,7 +135,15 @@ def _newer(run: RunSummary | None) -> Child | None:
     if run.trigger == GATE_TRIGGER:
         what = f"a gate’s {'uncommitted changes' if run.commit.dirty else 'head'}"
     link = dcc.Link(units.format_date(run.started_at), href=urls.run_url(run.run_id))
-    return html.Span([link, f" ({what}, not compared)"])
+    return html.Span([link, f" ({what}, not compared)", *_failures(run)])
+
+
+def _failures(run: RunSummary) -> Iterator[Child]:
+    """Say what failed in a run, each kind of failure in its words and with its mark."""
+    for status, count in run.status_counts:
+        if status.is_failure and status is not Status.MISSING:
+            yield " "
+            yield components.status_mark(status, count)
 
 
 def _cell_counts(snapshot: Snapshot) -> str:

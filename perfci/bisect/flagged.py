@@ -1,7 +1,7 @@
 """The cell that recorded runs of two commits flag: which one to bisect where none is named."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from perfci.anchors.machine import without_anchors
@@ -60,8 +60,8 @@ def find_flagged(
     if not flagged:
         _refuse_unknown([*before.cells, *after.cells], wanted)
         raise UsageError(
-            f"no cell is recorded as worse at {ends[1][:10]} than at {ends[0][:10]} on testbed "
-            f"'{testbed}': {NAME_IT}"
+            f"no cell{_name_wanted(wanted)} is recorded as worse at {ends[1][:10]} than at "
+            f"{ends[0][:10]} on testbed '{testbed}': {NAME_IT}"
         )
     return flagged
 
@@ -74,6 +74,13 @@ def _refuse_unknown(cells: Sequence[Cell], wanted: Wanted) -> None:
             raise UsageError(
                 f"no {what} '{name}' is recorded at either end {did_you_mean(name, known)}"
             )
+
+
+def _name_wanted(wanted: Wanted) -> str:
+    """What was asked for, as it is named on the command line; empty where nothing was."""
+    names = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
+    asked = [f"--{what} {name}" for what, name in names.items() if name is not None]
+    return f" of {' '.join(asked)}" if asked else ""
 
 
 def _side(store: Store, where: Path, sha: str, testbed: str) -> Side:

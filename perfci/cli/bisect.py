@@ -181,9 +181,10 @@ def _bisect(request: _Request, base: Base, store: Store | None) -> Bisection:
     where = environment(targets[0].device, base.config)
     floors = {} if store is None else read_floors(store, [where.testbed])
     wanted = request.wanted
+    _refuse_unknown_timer(wanted.timer, targets[0].device.kind)
     if not wanted.is_whole and store is not None:
         wanted = _find_cell(request, store, where.testbed, floors)
-    cell = _checked(wanted, base, targets[0].device.kind)
+    cell = _checked(wanted, base)
     question = Question(
         good=request.good,
         bad=request.bad,
@@ -271,16 +272,17 @@ def _find_cell(request: _Request, store: Store, testbed: str, floors: Floors) ->
     return Wanted(kernel=key.kernel, variant=key.variant, case=key.case, timer=timer)
 
 
-def _checked(wanted: Wanted, base: Base, device_kind: str) -> Name:
-    """The cell's name. Raises UsageError where the good end has none such, or no such timer."""
+def _refuse_unknown_timer(wanted: str | None, device_kind: str) -> None:
+    timers = [TIMERS[name].contract.timer for name in timers_on(device_kind)]
+    if wanted is not None and wanted not in timers:
+        raise UsageError(f"no timer '{wanted}' on {device_kind} {did_you_mean(wanted, timers)}")
+
+
+def _checked(wanted: Wanted, base: Base) -> Name:
+    """The cell's name. Raises UsageError where the good end has none such."""
     named = (wanted.kernel or "", wanted.variant or "", wanted.case or "")
     kernel, variant, case = named
     refuse_unknown(base.kernels, Selection(kernels=(kernel,), variants=(variant,), cases=(case,)))
-    timers = [TIMERS[name].contract.timer for name in timers_on(device_kind)]
-    if wanted.timer is not None and wanted.timer not in timers:
-        raise UsageError(
-            f"no timer '{wanted.timer}' on {device_kind} {did_you_mean(wanted.timer, timers)}"
-        )
     return named
 
 

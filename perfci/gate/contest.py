@@ -1,7 +1,7 @@
 """A head measured beside its base: what needs it, in the same passes, until it is decided."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,15 @@ from perfci.gate.verdicts import (
     without_haste,
 )
 from perfci.history import commits
-from perfci.history.model import GATE_TRIGGER, Environment, Measurement, Run, Status, Verdict
+from perfci.history.model import (
+    GATE_TRIGGER,
+    Comparison,
+    Environment,
+    Measurement,
+    Run,
+    Status,
+    Verdict,
+)
 from perfci.history.summary import cell, run_summary
 from perfci.modules import modules_in
 from perfci.plan import Target
@@ -77,13 +85,7 @@ def judge_head(
     where = environment(target.device, config)
     matching = _match(sides, selection, place)
     same, others, timed_count = _part(matching.pairs, sides, place)
-    records = _Records(
-        sides=sides,
-        environments=tuple(recorded_in(each, where) for each in sides.installations),
-        started_at=started_at,
-        pair=recording.new_id(started_at),
-        run_ids=(recording.new_id(started_at), recording.new_id(started_at)),
-    )
+    records = _open_records(sides, where, started_at)
     rules = Rules(thresholds=thresholds_of(config), floors=place.floors)
     spent_before_s = time.monotonic() - start_s
     rungs = Rungs(
@@ -94,14 +96,16 @@ def judge_head(
         ),
     )
     has_anchors = sides.config.anchors and timed_count > 0
-
-    def keep(measured: Sequence[Measured]) -> None:
-        rows = [each.measurements for each in measured]
-        keep_so_far(_recorded(records.runs_of(rows, duration_s=measured[0].duration_s)))
-
-    first, second = _measure_pairs(others, sides, place, rungs, keep, has_anchors=has_anchors)
+    first, second = _measure_pairs(
+        others,
+        sides,
+        place,
+        rungs,
+        lambda measured: keep_so_far(records.so_far(measured)),
+        has_anchors=has_anchors,
+    )
     if first.passes:  # what only the head has, and other devices, may be still to come
-        keep([first, second])
+        keep_so_far(records.so_far([first, second]))
     new = _measure_new(() if first.interrupted else matching.new, sides, place)
     rows = (first.measurements, (*second.measurements, *new.measurements))
     runs = records.runs_of(rows, duration_s=first.duration_s + new.duration_s)
@@ -109,8 +113,7 @@ def judge_head(
     decided = decide(before, after, rules, look=rungs.look)
     comparisons = [
         *(without_haste(each, first.passes) for each in decided),
-        *(each for unpaired in matching.unpaired for each in say_unpaired(where, unpaired)),
-        *(each for pair in same for each in say_same(where, pair)),
+        *_say_not_measured(matching, same, where),
     ]
     explained, accepted = accept(comparisons, config.accepted)
     return Gate(
@@ -136,6 +139,24 @@ def judge_head(
         interrupted=first.interrupted or new.interrupted,
         unwatched=first.unwatched or new.unwatched,
     )
+
+
+def _open_records(sides: Sides, where: Environment, started_at: datetime) -> "_Records":
+    return _Records(
+        sides=sides,
+        environments=tuple(recorded_in(each, where) for each in sides.installations),
+        started_at=started_at,
+        pair=recording.new_id(started_at),
+        run_ids=(recording.new_id(started_at), recording.new_id(started_at)),
+    )
+
+
+def _say_not_measured(matching: Matching, same: Pairs, where: Environment) -> Iterator[Comparison]:
+    """What is said of the cells that only one side has, and of those of the same code."""
+    for unpaired in matching.unpaired:
+        yield from say_unpaired(where, unpaired)
+    for pair in same:
+        yield from say_same(where, pair)
 
 
 def _recorded(runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -300,6 +321,11 @@ class _Records:
         for tree in self.sides.trees:
             message = message.replace(f"{tree}/", "")
         return replace(row, message=message)
+
+    def so_far(self, measured: Sequence[Measured]) -> tuple[Run, ...]:
+        """The runs as they are recorded if nothing follows what was measured of both sides."""
+        rows = [each.measurements for each in measured]
+        return _recorded(self.runs_of(rows, duration_s=measured[0].duration_s))
 
     def as_sides(self, runs: Sequence[Run]) -> tuple[Side, Side]:
         before, after = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from perfci.history.model import Measurement, Run
+from perfci.history.model import Measurement, Run, Status
 
 
 def _gate(
@@ -67,6 +67,16 @@ def test_a_commits_own_run_stands_before_a_gates_sides(ask: Any, make: Any, base
     assert " (a gate’s head, not compared)" in overview.text
     assert "runs at this commit" not in overview.text
     assert "runs at this commit" not in str(next(page("/kernel/scale").nodes("Graph")))
+
+
+def test_a_newer_run_that_is_not_compared_says_what_failed_in_it(ask: Any, make: Any) -> None:
+    wrong = make.cell(status=Status.WRONG_VALUES)
+    own = make.run(1, [make.cell(latency_ns=11_000.0)])
+    gate = _gate(make, make.commit(1), make.commit(2), cells=([make.cell()], [wrong]))
+    overview = ask([make.run(0), own, *gate])("/")
+    (failed,) = overview.classes("failed")
+    assert failed["children"][1] == " 1 wrong values"
+    assert "(a gate’s head, not compared)" in overview.text
 
 
 def test_a_branch_that_only_gates_know_has_no_line_and_is_not_shown(ask: Any, make: Any) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 import nvml_double
 import pytest
 import scratch
+from records import launch
 
 from perfci.anchors import anchor_cells
 from perfci.cli.record import say_unwatched
 from perfci.config import load_config
 from perfci.decision.precision import Precision
 from perfci.device import cpu
-from perfci.history.model import Device, Launch, Measurement, Metric, Status, Stop, is_anchor
+from perfci.history.model import Device, Measurement, Metric, Status, Stop, is_anchor
 from perfci.history.plain import plain
 from perfci.kernel import discover
 from perfci.outcome import Outcome, Timing
@@ -28,16 +29,10 @@ from perfci.run import Measured, measure
 from perfci.selection import Selection, select
 from perfci.timers import TIMERS
 
-_LAUNCH = Launch(
+_LAUNCH = launch(
     function="axpb<float>",
-    grid=(256, 1, 1),
-    block=(256, 1, 1),
     registers=12,
-    local_bytes=0,
     shared_bytes=3072,
-    blocks_per_sm=8,
-    occupancy=1.0,
-    spill_bytes=0,
 )
 _COPY = replace(_LAUNCH, function="copy", grid=(1, 1, 1))
 _FORGES = """\

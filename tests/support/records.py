@@ -53,6 +53,22 @@ def environment(testbed: str = "bench") -> Environment:
     )
 
 
+def launch(**changes: Any) -> Launch:
+    """One kernel that a call launches, with whatever is to differ."""
+    plain = Launch(
+        function="axpb",
+        grid=(256, 1, 1),
+        block=(256, 1, 1),
+        registers=32,
+        local_bytes=0,
+        shared_bytes=0,
+        blocks_per_sm=8,
+        occupancy=1.0,
+        spill_bytes=0,
+    )
+    return replace(plain, **changes)
+
+
 def measurement(
     means_ns: Sequence[float] = (),
     *,

@@ -104,6 +104,16 @@ def write_kernel(root: Path, name: str = "axpb", **files: str) -> Path:
     return folder
 
 
+def on_topic(root: Path) -> Path:
+    """A repository with one kernel on main and a topic branch that is checked out."""
+    write_kernel(quick(root))
+    (root / ".gitignore").write_text(".perfci/\n")
+    git(root, "init", "-q")
+    commit_all(root, "one")
+    git(root, "switch", "-q", "-c", "topic")
+    return root
+
+
 def quick(root: Path, **settings: object) -> Path:
     """Settings of a root that make a run quick, with more on top; returns the root."""
     quickest = {"cell_budget_s": 0.02, "passes": 1, "testbed": "scratch", "anchors": False}

@@ -79,7 +79,9 @@ def test_a_window_that_is_left_on_the_stream_is_seen(libcuda: Any) -> None:
 
 
 def test_what_is_kept_is_given_up_without_an_error(libcuda: Any) -> None:
+    before = read_surroundings()
     Persistence().end()
+    assert read_surroundings() == before
 
 
 def test_a_kernel_that_sets_some_aside_is_timed_and_ends_its_process(tmp_path: Path) -> None:

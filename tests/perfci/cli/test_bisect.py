@@ -251,7 +251,10 @@ def test_the_cell_is_the_worst_of_those_that_are_recorded(
     assert f"The first bad commit is {shas[2]}" in ended.out
     ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--variant", "fine")
     assert (ended.code, ended.out) == (2, "")
-    assert "no cell is recorded as worse at " in ended.err
+    assert "no cell of --variant fine is recorded as worse at " in ended.err
+    ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--timer", "warm")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no timer 'warm' on cpu (known: cpu)" in ended.err
     ended = call(root, "bisect", good, "HEAD", "--device", "cpu", "--variant", "fien")
     assert (ended.code, ended.out) == (2, "")
     assert "no variant 'fien' is recorded at either end (did you mean 'fine'?)" in ended.err

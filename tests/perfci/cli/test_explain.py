@@ -16,12 +16,13 @@ from records import (
     gpu_anchors,
     gpu_cells,
     gpu_run,
+    launch,
     measurement,
     run,
 )
 
 from perfci.history.codec import write_run_file
-from perfci.history.model import Launch, Measurement, Metric, Run, Status
+from perfci.history.model import Measurement, Metric, Run, Status
 from perfci.kernel import discover
 from perfci.quarantine import OTHERS, QUARANTINED
 from perfci.reports.columns import WIDTH, measure
@@ -29,16 +30,13 @@ from perfci.timers import NOT_IN_L2, OVERLAPPING, TIMERS
 
 Call = Callable[..., Any]
 
-_FUSED = Launch(
+_FUSED = launch(
     function="void fused<4, 16>(float const*, float*, long)",
     grid=(50, 8, 1),
-    block=(256, 1, 1),
     registers=40,
-    local_bytes=0,
     shared_bytes=49152,
     blocks_per_sm=2,
     occupancy=0.25,
-    spill_bytes=0,
 )
 _PLAIN = replace(
     _FUSED,

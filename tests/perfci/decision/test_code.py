@@ -5,24 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from records import cell, summary
+from records import cell, launch, summary
 from sides import STEADY
 
 from perfci.decision.compare import Side, compare
-from perfci.history.model import Cell, Launch, RunSummary, Verdict
+from perfci.history.model import Cell, RunSummary, Verdict
 
 _SLOW = tuple(2 * each for each in STEADY)
 _CODE = (("host code", "aa11"), ("bounds", "as frozen"))
-_LAUNCH = Launch(
-    function="axpb",
+_LAUNCH = launch(
     grid=(64, 1, 1),
-    block=(256, 1, 1),
-    registers=32,
-    local_bytes=0,
-    shared_bytes=0,
-    blocks_per_sm=8,
-    occupancy=1.0,
-    spill_bytes=0,
 )
 
 

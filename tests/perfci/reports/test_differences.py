@@ -4,23 +4,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from records import cell, summary
+from records import cell, launch, summary
 
 from perfci.decision.compare import Side, compare
-from perfci.history.model import Launch, Status
+from perfci.history.model import Status
 from perfci.reports.comparison import comparison_table
 from perfci.reports.differences import describe_differences, find_differences
 
-_LAUNCH = Launch(
+_LAUNCH = launch(
     function="rope",
     grid=(128, 1, 1),
     block=(384, 1, 1),
     registers=56,
-    local_bytes=0,
     shared_bytes=1024,
     blocks_per_sm=2,
     occupancy=0.5,
-    spill_bytes=0,
 )
 _CODE = (("device code", "sm_90 aa11"), ("host code", "bb22"))
 
