@@ -51,9 +51,10 @@ def comparison_table(
 ) -> list[str]:
     """Write comparisons, the worst first, a table a kernel, contract and testbed, and the reasons.
 
-    The baseline's latency is a trimmed mean over its passes and a mean over its runs; change and interval are the
-    contender's against it. A mark says that passes of a side lie far from its latency, and a table
-    below says where. Of a cell that got slower or faster it is said what differs in its code.
+    The baseline's latency is a trimmed mean over its passes and a mean over its runs; change and
+    interval are the contender's against it. A mark says that passes of a side lie far from its
+    latency, and a table below says where. Of a cell that got slower or faster it is said what
+    differs in its code.
     Those of the anchors stand apart at the end and are not counted. ``load`` is the sentence that
     says how busy the machine was, where it was. What is counted at the end are all cells: also
     those of ``besides``, of which nothing else is written, and ``checked`` that are right and not
